@@ -34,6 +34,16 @@ const (
 	ReasonAddressesHeld = "AddressesHeld"
 )
 
+// Reasons of NetworkContextAccepted, and of NetworkContextHeld beside ReasonAddressesHeld.
+const (
+	// ReasonRulesAccepted: claims in the cell are served by the copy's rules.
+	ReasonRulesAccepted = "RulesAccepted"
+	// ReasonOtherLocation: the copy is for another location than its cell's agent serves.
+	ReasonOtherLocation = "OtherLocation"
+	// ReasonNoAddressesHeld: no NetworkInterface of the network is in the copy's namespace.
+	ReasonNoAddressesHeld = "NoAddressesHeld"
+)
+
 // NetworkContextSpec is everything that a cell reads of a network. Only the presence
 // controller writes it.
 type NetworkContextSpec struct {

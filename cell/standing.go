@@ -1,0 +1,89 @@
+package cell
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// standing is what the agent knows of one network beside the cache. One worker at a time
+// uses it, since a controller never works on a key twice at once.
+type standing struct {
+	// written is the resourceVersion of our last write of an object that the cache has yet
+	// to show.
+	written map[types.UID]string
+	// promising tells that some claim could read a promise when last looked at; ended is
+	// when none could any more.
+	promising bool
+	ended     time.Time
+}
+
+// wrote remembers a write of an object. An empty version is that of an object that has
+// gone.
+func (s *standing) wrote(object client.Object, version string) {
+	if version != "" {
+		s.written[object.GetUID()] = version
+	}
+}
+
+// settle forgets the writes that the cache shows by now, and those of objects that it shows
+// no more: only what was in the cache was ever written.
+func (s *standing) settle(cached []client.Object) {
+	ahead := map[types.UID]string{}
+	for _, object := range cached {
+		version, found := s.written[object.GetUID()]
+		if !found {
+			continue
+		}
+		order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
+		if err == nil && order < 0 {
+			ahead[object.GetUID()] = version
+		}
+	}
+	s.written = ahead
+}
+
+// behind tells whether the cache's state of an object is older than our last write of it.
+func (s *standing) behind(object client.Object) bool {
+	_, ahead := s.written[object.GetUID()]
+	return ahead
+}
+
+// observe takes in whether any claim can read a promise now.
+func (s *standing) observe(promising bool, now time.Time) {
+	if s.promising && !promising {
+		s.ended = now
+	}
+	s.promising = promising
+}
+
+// standings are the networks that the agent has looked at.
+type standings struct {
+	mutex sync.Mutex
+	began time.Time
+	known map[networkKey]*standing
+}
+
+// of is a network's standing. What was promised before this process began to work is not
+// known, so it counts as having ended at that moment.
+func (s *standings) of(network networkKey, now time.Time) *standing {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.known == nil {
+		s.began, s.known = now, map[networkKey]*standing{}
+	}
+	if s.known[network] == nil {
+		s.known[network] = &standing{written: map[types.UID]string{}, ended: s.began}
+	}
+	return s.known[network]
+}
+
+// forget drops a network that has nothing left to stand for.
+func (s *standings) forget(network networkKey) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	delete(s.known, network)
+}
