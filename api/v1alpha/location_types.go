@@ -54,6 +54,7 @@ type LocationStatus struct {
 
 // Location is a place where cells run, declared in the platform plane.
 //
+// +genclient:nonNamespaced
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=loc,categories=networking

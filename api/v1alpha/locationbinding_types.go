@@ -47,6 +47,7 @@ type LocationBindingStatus struct {
 // LocationBinding is the answer to "can this project use this location". It is declared
 // in the project control plane and copied to the hub as <project>.<location>.
 //
+// +genclient:nonNamespaced
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=locb,categories=networking

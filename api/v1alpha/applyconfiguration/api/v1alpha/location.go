@@ -21,10 +21,9 @@ type LocationApplyConfiguration struct {
 
 // Location constructs a declarative configuration of the Location type for use with
 // apply.
-func Location(name, namespace string) *LocationApplyConfiguration {
+func Location(name string) *LocationApplyConfiguration {
 	b := &LocationApplyConfiguration{}
 	b.WithName(name)
-	b.WithNamespace(namespace)
 	b.WithKind("Location")
 	b.WithAPIVersion("networking.datumapis.com/v1alpha")
 	return b

@@ -22,10 +22,9 @@ type LocationBindingApplyConfiguration struct {
 
 // LocationBinding constructs a declarative configuration of the LocationBinding type for use with
 // apply.
-func LocationBinding(name, namespace string) *LocationBindingApplyConfiguration {
+func LocationBinding(name string) *LocationBindingApplyConfiguration {
 	b := &LocationBindingApplyConfiguration{}
 	b.WithName(name)
-	b.WithNamespace(namespace)
 	b.WithKind("LocationBinding")
 	b.WithAPIVersion("networking.datumapis.com/v1alpha")
 	return b

@@ -1,0 +1,179 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1alpha1 "github.com/karmada-io/karmada/pkg/apis/cluster/v1alpha1"
+	workv1alpha2 "github.com/karmada-io/karmada/pkg/apis/work/v1alpha2"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+
+	"go.datum.net/network-presence/api/v1alpha"
+	"go.datum.net/network-presence/location"
+	"go.datum.net/network-presence/presence"
+	"go.datum.net/network-presence/project"
+)
+
+// hubOptions are the flags of the hub's controllers.
+type hubOptions struct {
+	kubeconfig         string
+	platformKubeconfig string
+	projects           project.Options
+
+	metricsAddress string
+	healthAddress  string
+
+	leaderElect          bool
+	leaderElectNamespace string
+
+	qps     float32
+	burst   int
+	workers int
+}
+
+func newHubCommand() *cobra.Command {
+	var options hubOptions
+	command := &cobra.Command{
+		Use:   "hub",
+		Short: "Run the controllers of the hub, a Karmada API server",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			return runHub(command.Context(), &options)
+		},
+	}
+	options.addFlags(command.Flags())
+	return command
+}
+
+func (o *hubOptions) addFlags(flags *pflag.FlagSet) {
+	flags.StringVar(&o.kubeconfig, "kubeconfig", "", "kubeconfig of the Karmada API server; unset, the pod's own service account")
+	flags.StringVar(&o.platformKubeconfig, "platform-kubeconfig", "", "kubeconfig of the platform plane, whose Locations are copied to the hub; unset, none are")
+	flags.StringVar(&o.projects.SecretsNamespace, "project-secrets-namespace", "network-presence-system", "hub namespace of the Secrets that connect projects")
+	flags.StringVar(&o.projects.SingleName, "single-project", "", "connect this one project by --single-project-kubeconfig, and read no Secrets")
+	flags.StringVar(&o.projects.SingleKubeconfig, "single-project-kubeconfig", "", "kubeconfig of the project named by --single-project")
+	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", `where metrics are served; "0" for nowhere`)
+	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "where healthz and readyz are served")
+	flags.BoolVar(&o.leaderElect, "leader-elect", true, "act only while holding the lease network-presence-hub")
+	flags.StringVar(&o.leaderElectNamespace, "leader-elect-resource-namespace", "network-presence-system", "hub namespace of the lease")
+	flags.Float32Var(&o.qps, "kube-api-qps", -1, "requests a second to each API server; negative leaves it to the server's own fairness")
+	flags.IntVar(&o.burst, "kube-api-burst", 0, "requests at once to each API server, where --kube-api-qps is positive")
+	flags.IntVar(&o.workers, "concurrent-presences", 10, "how many presences are looked at at once")
+}
+
+func runHub(ctx context.Context, o *hubOptions) error {
+	if (o.projects.SingleName == "") != (o.projects.SingleKubeconfig == "") {
+		return fmt.Errorf("--single-project and --single-project-kubeconfig go together: set both or neither")
+	}
+	config, err := o.config(o.kubeconfig)
+	if err != nil {
+		return err
+	}
+	local, err := manager.New(config, o.managerOptions())
+	if err != nil {
+		return fmt.Errorf("set up the hub: %w", err)
+	}
+	o.projects.Scheme, o.projects.QPS, o.projects.Burst = local.GetScheme(), o.qps, o.burst
+	planes := project.NewPlanes()
+	mgr, err := project.NewManager(ctx, local, o.projects, planes)
+	if err != nil {
+		return err
+	}
+	authority := location.NewIndex()
+	if err := authority.Watch(ctx, local.GetCache()); err != nil {
+		return err
+	}
+	known := o.projects.Known(local.GetClient())
+	if err := copyGrants(ctx, local, planes, known); err != nil {
+		return err
+	}
+	err = presence.SetupWithManager(ctx, local, presence.Options{
+		Authority: authority,
+		Planes:    planes,
+		Known:     known,
+		Workers:   o.workers,
+	})
+	if err != nil {
+		return err
+	}
+	if err := addChecks(local); err != nil {
+		return err
+	}
+	return mgr.Start(ctx)
+}
+
+// copyGrants has the LocationBindings of each connected project copied to the hub.
+func copyGrants(ctx context.Context, local manager.Manager, planes *project.Planes, known func(context.Context, string) bool) error {
+	grants, err := location.NewGrants(local, known)
+	if err != nil {
+		return err
+	}
+	planes.Subscribe(func(change project.Change) {
+		if plane, connected := planes.Get(change.Project); connected {
+			grants.Follow(change.Project, plane)
+			return
+		}
+		grants.Forget(ctx, change.Project)
+	})
+	return nil
+}
+
+func (o *hubOptions) config(kubeconfig string) (*rest.Config, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		return nil, fmt.Errorf("read --kubeconfig %q: %w", kubeconfig, err)
+	}
+	config.QPS, config.Burst = o.qps, o.burst
+	return config, nil
+}
+
+func (o *hubOptions) managerOptions() manager.Options {
+	return manager.Options{
+		Scheme:                        hubScheme(),
+		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
+		HealthProbeBindAddress:        o.healthAddress,
+		LeaderElection:                o.leaderElect,
+		LeaderElectionID:              "network-presence-hub",
+		LeaderElectionNamespace:       o.leaderElectNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		Cache: cache.Options{
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject: map[client.Object]cache.ByObject{
+				&workv1alpha2.ResourceBinding{}: {Transform: presence.ForgetOtherPlacements},
+				&corev1.Secret{}:                {Namespaces: map[string]cache.Config{o.projects.SecretsNamespace: {}}},
+			},
+		},
+	}
+}
+
+func hubScheme() *runtime.Scheme {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, v1alpha.AddToScheme, workv1alpha2.Install, clusterv1alpha1.Install,
+	} {
+		if err := add(scheme); err != nil {
+			panic(err) // two packages claim one Go type: a mistake in this program
+		}
+	}
+	return scheme
+}
+
+func addChecks(mgr manager.Manager) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("set up healthz: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
+		return fmt.Errorf("set up readyz: %w", err)
+	}
+	return nil
+}

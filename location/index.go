@@ -1,0 +1,251 @@
+// Package location is the one answer to "can this project run here". The presence
+// controller and the scheduler plugin read the same objects on the hub through it, so
+// they cannot disagree.
+package location
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"go.datum.net/network-presence/api/v1alpha"
+)
+
+// ProjectToLabel is the value of v1alpha.UpstreamClusterNameLabel for a project.
+func ProjectToLabel(project string) string {
+	return v1alpha.UpstreamClusterNamePrefix + strings.ReplaceAll(project, "/", "_")
+}
+
+// ProjectFromLabel is the project that a value of v1alpha.UpstreamClusterNameLabel names,
+// and false where it names none.
+func ProjectFromLabel(value string) (string, bool) {
+	name, found := strings.CutPrefix(value, v1alpha.UpstreamClusterNamePrefix)
+	return strings.ReplaceAll(name, "_", "/"), found && name != ""
+}
+
+// ChangeKind says which of the index's answers changed.
+type ChangeKind int
+
+// What can change.
+const (
+	// GrantChanged: whether Project may use Location.
+	GrantChanged ChangeKind = iota
+	// NamespaceChanged: which project Namespace belongs to.
+	NamespaceChanged
+	// CellChanged: which location Cell serves; before OldLocation, now Location, either
+	// empty for none.
+	CellChanged
+)
+
+// Change is one change of an Index.
+type Change struct {
+	Kind        ChangeKind
+	Project     string
+	Namespace   string
+	Cell        string
+	Location    string
+	OldLocation string
+}
+
+type grantKey struct{ project, location string }
+
+type hubNamespace struct{ project, upstream string }
+
+// Index answers by map look-ups alone. It is safe for concurrent use. Watch fills it.
+type Index struct {
+	mu         sync.RWMutex
+	grants     map[grantKey]string // refusal; "" where the grant is usable
+	named      map[string]grantKey // grants, by the name of the copy
+	namespaces map[string]hubNamespace
+	projects   map[string]map[string]bool // namespaces of a project
+	locations  map[string]string          // location of a cell
+	cells      map[string]map[string]bool // cells of a location
+
+	subscribers []func(Change)
+	synced      []func() bool
+}
+
+// NewIndex returns an index that knows of nothing.
+func NewIndex() *Index {
+	return &Index{
+		grants:     map[grantKey]string{},
+		named:      map[string]grantKey{},
+		namespaces: map[string]hubNamespace{},
+		projects:   map[string]map[string]bool{},
+		locations:  map[string]string{},
+		cells:      map[string]map[string]bool{},
+	}
+}
+
+// May tells whether a project may use a location and, where it may not, why: a sentence
+// that says what to do.
+func (i *Index) May(project, location string) (bool, string) {
+	i.mu.RLock()
+	refusal, found := i.grants[grantKey{project, location}]
+	i.mu.RUnlock()
+	switch {
+	case !found:
+		return false, fmt.Sprintf("project %q may not use location %q: it has no LocationBinding for it", project, location)
+	case refusal != "":
+		return false, fmt.Sprintf("project %q may not use location %q: %s", project, location, refusal)
+	}
+	return true, ""
+}
+
+// Project is the project that a hub namespace belongs to and the namespace in it that is
+// mirrored; false where the namespace is no hub namespace.
+func (i *Index) Project(namespace string) (project, upstreamNamespace string, ok bool) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	mirror, ok := i.namespaces[namespace]
+	return mirror.project, mirror.upstream, ok
+}
+
+// Namespaces are the hub namespaces of a project, sorted.
+func (i *Index) Namespaces(project string) []string {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return slices.Sorted(maps.Keys(i.projects[project]))
+}
+
+// Cells are the clusters that serve a location, sorted.
+func (i *Index) Cells(location string) []string {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	return slices.Sorted(maps.Keys(i.cells[location]))
+}
+
+// Location is the location that a cluster serves; false where it has no label.
+func (i *Index) Location(cluster string) (string, bool) {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	location, ok := i.locations[cluster]
+	return location, ok
+}
+
+// Subscribe has fn called after each change, once the index answers by it. fn must not
+// block for long: it holds up the watch that saw the change.
+func (i *Index) Subscribe(fn func(Change)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.subscribers = append(i.subscribers, fn)
+}
+
+func (i *Index) publish(change Change) {
+	i.mu.RLock()
+	subscribers := i.subscribers
+	i.mu.RUnlock()
+	for _, fn := range subscribers {
+		fn(change)
+	}
+}
+
+// setGrant takes in a LocationBinding's copy on the hub. What is not our copy is no grant:
+// hub and project may be one API server.
+func (i *Index) setGrant(copied *v1alpha.LocationBinding) {
+	project, ours := projectOf(copied)
+	if !ours {
+		i.deleteGrant(copied.Name)
+		return
+	}
+	key := grantKey{project, string(copied.Spec.LocationRef.Name)}
+	refusal := refusalOf(copied)
+	i.mu.Lock()
+	before, known := i.grants[key]
+	previous, moved := i.named[copied.Name]
+	moved = moved && previous != key
+	if moved {
+		delete(i.grants, previous)
+	}
+	i.grants[key], i.named[copied.Name] = refusal, key
+	i.mu.Unlock()
+	if moved {
+		i.publish(Change{Kind: GrantChanged, Project: previous.project, Location: previous.location})
+	}
+	if moved || !known || before != refusal {
+		i.publish(Change{Kind: GrantChanged, Project: key.project, Location: key.location})
+	}
+}
+
+func refusalOf(grant *v1alpha.LocationBinding) string {
+	if grant.Usable() {
+		return ""
+	}
+	if !grant.DeletionTimestamp.IsZero() {
+		return "its LocationBinding is being deleted"
+	}
+	available := meta.FindStatusCondition(grant.Status.Conditions, v1alpha.LocationBindingAvailable)
+	return fmt.Sprintf("its LocationBinding is not available: %s", available.Message)
+}
+
+func (i *Index) deleteGrant(name string) {
+	i.mu.Lock()
+	key, known := i.named[name]
+	delete(i.named, name)
+	delete(i.grants, key)
+	i.mu.Unlock()
+	if known {
+		i.publish(Change{Kind: GrantChanged, Project: key.project, Location: key.location})
+	}
+}
+
+// setNamespace takes in the labels of a namespace; none for one that is gone.
+func (i *Index) setNamespace(name string, labels map[string]string) {
+	project, ok := ProjectFromLabel(labels[v1alpha.UpstreamClusterNameLabel])
+	after := hubNamespace{project, labels[v1alpha.UpstreamNamespaceLabel]}
+	ok = ok && after.upstream != ""
+	i.mu.Lock()
+	before, known := i.namespaces[name]
+	if known == ok && before == after || !known && !ok {
+		i.mu.Unlock()
+		return
+	}
+	if known {
+		remove(i.projects, before.project, name)
+		delete(i.namespaces, name)
+	}
+	if ok {
+		i.namespaces[name] = after
+		add(i.projects, project, name)
+	}
+	i.mu.Unlock()
+	i.publish(Change{Kind: NamespaceChanged, Namespace: name, Project: after.project})
+}
+
+// setCell takes in the location label of a cluster; empty for one that has none or is gone.
+func (i *Index) setCell(cell, location string) {
+	i.mu.Lock()
+	before := i.locations[cell]
+	if before == location {
+		i.mu.Unlock()
+		return
+	}
+	if before != "" {
+		remove(i.cells, before, cell)
+		delete(i.locations, cell)
+	}
+	if location != "" {
+		i.locations[cell] = location
+		add(i.cells, location, cell)
+	}
+	i.mu.Unlock()
+	i.publish(Change{Kind: CellChanged, Cell: cell, Location: location, OldLocation: before})
+}
+
+func add(sets map[string]map[string]bool, key, member string) {
+	if sets[key] == nil {
+		sets[key] = map[string]bool{}
+	}
+	sets[key][member] = true
+}
+
+func remove(sets map[string]map[string]bool, key, member string) {
+	delete(sets[key], member)
+	if len(sets[key]) == 0 {
+		delete(sets, key)
+	}
+}

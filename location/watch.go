@@ -1,0 +1,76 @@
+package location
+
+import (
+	"context"
+	"fmt"
+
+	clusterv1alpha1 "github.com/karmada-io/karmada/pkg/apis/cluster/v1alpha1"
+	corev1 "k8s.io/api/core/v1"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"go.datum.net/network-presence/api/v1alpha"
+)
+
+// Watch fills the index from the hub's cache and keeps it current. It must be called
+// before the index is asked; HasSynced tells when the answers are whole. The error says
+// which kind the hub does not serve.
+func (i *Index) Watch(ctx context.Context, hub cache.Cache) error {
+	for _, watched := range []struct {
+		object client.Object
+		set    func(client.Object)
+		unset  func(name string)
+	}{
+		{
+			&v1alpha.LocationBinding{},
+			func(o client.Object) { i.setGrant(o.(*v1alpha.LocationBinding)) },
+			i.deleteGrant,
+		}, {
+			&corev1.Namespace{},
+			func(o client.Object) { i.setNamespace(o.GetName(), o.GetLabels()) },
+			func(name string) { i.setNamespace(name, nil) },
+		}, {
+			&clusterv1alpha1.Cluster{},
+			func(o client.Object) { i.setCell(o.GetName(), o.GetLabels()[v1alpha.TopologyLocationLabel]) },
+			func(name string) { i.setCell(name, "") },
+		},
+	} {
+		informer, err := hub.GetInformer(ctx, watched.object, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watch %T on the hub: %w", watched.object, err)
+		}
+		registration, err := informer.AddEventHandler(handlerFor(watched.set, watched.unset))
+		if err != nil {
+			return fmt.Errorf("watch %T on the hub: %w", watched.object, err)
+		}
+		i.mu.Lock()
+		i.synced = append(i.synced, registration.HasSynced)
+		i.mu.Unlock()
+	}
+	return nil
+}
+
+// HasSynced tells whether the index knows all that was on the hub when Watch began.
+func (i *Index) HasSynced() bool {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	for _, synced := range i.synced {
+		if !synced() {
+			return false
+		}
+	}
+	return len(i.synced) > 0
+}
+
+func handlerFor(set func(client.Object), unset func(string)) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(object any) { set(object.(client.Object)) },
+		UpdateFunc: func(_, object any) { set(object.(client.Object)) },
+		DeleteFunc: func(object any) {
+			if name, err := toolscache.DeletionHandlingObjectToName(object); err == nil {
+				unset(name.Name)
+			}
+		},
+	}
+}
