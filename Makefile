@@ -3,8 +3,6 @@ export CGO_ENABLED := 0
 
 BIN := $(CURDIR)/.bin
 CONTROLPLANE := go run ./e2e/cmd/controlplane
-# How the hub interprets what the cells report: webhook or lua.
-INTERPRETER ?= webhook
 
 .DEFAULT_GOAL := help
 .PHONY: help
@@ -21,11 +19,11 @@ tools-present:
 
 .PHONY: demo
 demo: tools-present ## Start an embedded Karmada and walk through the story on it.
-	@$(CONTROLPLANE) demo --interpreter=$(INTERPRETER)
+	@$(CONTROLPLANE) demo
 
 .PHONY: up
 up: tools-present ## Start the embedded Karmada alone.
-	@$(CONTROLPLANE) up --interpreter=$(INTERPRETER)
+	@$(CONTROLPLANE) up
 
 .PHONY: down
 down: tools-present ## End it and leave nothing.

@@ -147,6 +147,13 @@ func (g *Grants) Follow(project string, plane Plane) {
 		followed.read = true
 		g.mu.Unlock()
 		g.all(plane.Context(), project)
+		var bindings v1alpha.LocationBindingList
+		if err := plane.Reader().List(plane.Context(), &bindings); err != nil {
+			return // disconnected
+		}
+		for _, binding := range bindings.Items {
+			g.changed(grant{project, string(binding.Spec.LocationRef.Name)})
+		}
 	})
 }
 

@@ -61,6 +61,7 @@ type Index struct {
 	grants     map[grantKey]string // refusal; "" where the grant is usable
 	named      map[string]grantKey // grants, by the name of the copy
 	namespaces map[string]hubNamespace
+	others     map[string]bool // namespaces of no project
 	projects   map[string]map[string]bool // namespaces of a project
 	locations  map[string]string          // location of a cell
 	cells      map[string]map[string]bool // cells of a location
@@ -75,6 +76,7 @@ func NewIndex() *Index {
 		grants:     map[grantKey]string{},
 		named:      map[string]grantKey{},
 		namespaces: map[string]hubNamespace{},
+		others:     map[string]bool{},
 		projects:   map[string]map[string]bool{},
 		locations:  map[string]string{},
 		cells:      map[string]map[string]bool{},
@@ -103,6 +105,14 @@ func (i *Index) Project(namespace string) (project, upstreamNamespace string, ok
 	defer i.mu.RUnlock()
 	mirror, ok := i.namespaces[namespace]
 	return mirror.project, mirror.upstream, ok
+}
+
+// KnowsNamespace tells whether the hub has the namespace, be it of a project or of none.
+func (i *Index) KnowsNamespace(namespace string) bool {
+	i.mu.RLock()
+	defer i.mu.RUnlock()
+	_, mirror := i.namespaces[namespace]
+	return mirror || i.others[namespace]
 }
 
 // Namespaces are the hub namespaces of a project, sorted.
@@ -193,27 +203,43 @@ func (i *Index) deleteGrant(name string) {
 	}
 }
 
-// setNamespace takes in the labels of a namespace; none for one that is gone.
+// setNamespace takes in the labels of a namespace.
 func (i *Index) setNamespace(name string, labels map[string]string) {
-	project, ok := ProjectFromLabel(labels[v1alpha.UpstreamClusterNameLabel])
+	project, names := ProjectFromLabel(labels[v1alpha.UpstreamClusterNameLabel])
 	after := hubNamespace{project, labels[v1alpha.UpstreamNamespaceLabel]}
-	ok = ok && after.upstream != ""
+	if !names || after.upstream == "" {
+		after = hubNamespace{}
+	}
 	i.mu.Lock()
-	before, known := i.namespaces[name]
-	if known == ok && before == after || !known && !ok {
-		i.mu.Unlock()
-		return
-	}
-	if known {
-		remove(i.projects, before.project, name)
-		delete(i.namespaces, name)
-	}
-	if ok {
-		i.namespaces[name] = after
-		add(i.projects, project, name)
+	before, mirrors := i.namespaces[name]
+	same := before == after && (mirrors || i.others[name])
+	if !same {
+		i.dropNamespace(name)
+		i.others[name] = after == hubNamespace{}
+		if after != (hubNamespace{}) {
+			i.namespaces[name] = after
+			add(i.projects, project, name)
+		}
 	}
 	i.mu.Unlock()
-	i.publish(Change{Kind: NamespaceChanged, Namespace: name, Project: after.project})
+	if !same {
+		i.publish(Change{Kind: NamespaceChanged, Namespace: name, Project: after.project})
+	}
+}
+
+func (i *Index) deleteNamespace(name string) {
+	i.mu.Lock()
+	project := i.namespaces[name].project
+	i.dropNamespace(name)
+	i.mu.Unlock()
+	i.publish(Change{Kind: NamespaceChanged, Namespace: name, Project: project})
+}
+
+// dropNamespace forgets a namespace; the caller holds the lock.
+func (i *Index) dropNamespace(name string) {
+	remove(i.projects, i.namespaces[name].project, name)
+	delete(i.namespaces, name)
+	delete(i.others, name)
 }
 
 // setCell takes in the location label of a cluster; empty for one that has none or is gone.

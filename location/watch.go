@@ -29,7 +29,7 @@ func (i *Index) Watch(ctx context.Context, hub cache.Cache) error {
 		}, {
 			&corev1.Namespace{},
 			func(o client.Object) { i.setNamespace(o.GetName(), o.GetLabels()) },
-			func(name string) { i.setNamespace(name, nil) },
+			i.deleteNamespace,
 		}, {
 			&clusterv1alpha1.Cluster{},
 			func(o client.Object) { i.setCell(o.GetName(), o.GetLabels()[v1alpha.TopologyLocationLabel]) },

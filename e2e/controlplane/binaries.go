@@ -1,0 +1,186 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// CacheVariable names the environment variable that says where built binaries are kept,
+// in place of the user's cache folder.
+const CacheVariable = "NETWORK_PRESENCE_CACHE"
+
+const (
+	mainModule       = "go.datum.net/network-presence"
+	kubernetesModule = "e2e/controlplane/components/kubernetes"
+	karmadaModule    = "github.com/karmada-io/karmada"
+)
+
+// upstream are the binaries that are not ours: the package that each is built from, and
+// the folder of the module that pins its version.
+var upstream = []struct{ name, module, pkg string }{
+	{"etcd", kubernetesModule, "go.etcd.io/etcd/server/v3"},
+	{"kube-apiserver", kubernetesModule, "k8s.io/kubernetes/cmd/kube-apiserver"},
+	{"kube-controller-manager", kubernetesModule, "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	{"karmada-aggregated-apiserver", ".", karmadaModule + "/cmd/aggregated-apiserver"},
+	{"karmada-webhook", ".", karmadaModule + "/cmd/webhook"},
+	{"karmada-controller-manager", ".", karmadaModule + "/cmd/controller-manager"},
+	{"karmada-scheduler", ".", karmadaModule + "/cmd/scheduler"},
+}
+
+// ours are built anew at each start; Go's build cache makes that quick.
+var ours = map[string]string{
+	"network-presence":           mainModule + "/cmd/network-presence",
+	"network-presence-scheduler": mainModule + "/cmd/karmada-scheduler",
+}
+
+// binaries knows where each binary is.
+type binaries map[string]string
+
+// buildAll returns all binaries, building what is not there yet. Ours go into folder.
+func buildAll(ctx context.Context, folder string, say func(format string, args ...any)) (binaries, error) {
+	root, err := goOutput(ctx, "", "list", "-m", "-f", "{{.Dir}}", mainModule)
+	if err != nil {
+		return nil, err
+	}
+	built := binaries{}
+	for _, binary := range upstream {
+		file, err := cached(ctx, filepath.Join(root, binary.module), binary.pkg, binary.name, say)
+		if err != nil {
+			return nil, err
+		}
+		built[binary.name] = file
+	}
+	for name, pkg := range ours {
+		built[name] = filepath.Join(folder, name)
+		if err := build(ctx, root, pkg, built[name], say); err != nil {
+			return nil, err
+		}
+	}
+	return built, nil
+}
+
+// cached builds a package of a module once for its versions and this Go.
+func cached(ctx context.Context, module, pkg, name string, say func(string, ...any)) (string, error) {
+	folder, err := cacheFolder(ctx, module)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("make the folder for built binaries (set %s for another): %w", CacheVariable, err)
+	}
+	unlock, err := lock(filepath.Join(folder, name+".lock"))
+	if err != nil {
+		return "", err
+	}
+	defer unlock()
+	file := filepath.Join(folder, name)
+	if _, err := os.Stat(file); err == nil {
+		return file, nil
+	}
+	if err := build(ctx, module, pkg, file+".new", say); err != nil {
+		return "", err
+	}
+	return file, os.Rename(file+".new", file)
+}
+
+// cacheFolder is keyed by what decides about a binary: the versions that its module pins,
+// and the Go that builds it.
+func cacheFolder(ctx context.Context, module string) (string, error) {
+	base := os.Getenv(CacheVariable)
+	if base == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return "", fmt.Errorf("find the folder for built binaries (or set %s): %w", CacheVariable, err)
+		}
+		base = filepath.Join(cache, "network-presence")
+	}
+	version, err := goOutput(ctx, module, "version")
+	if err != nil {
+		return "", err
+	}
+	key := sha256.New()
+	for _, file := range []string{"go.mod", "go.sum"} {
+		content, err := os.ReadFile(filepath.Join(module, file))
+		if err != nil {
+			return "", fmt.Errorf("read the versions to build: %w", err)
+		}
+		key.Write(content)
+	}
+	key.Write([]byte(version))
+	return filepath.Join(base, "bin", hex.EncodeToString(key.Sum(nil))[:16]), nil
+}
+
+// build runs go build and, while it takes long, says so.
+func build(ctx context.Context, module, pkg, file string, say func(string, ...any)) error {
+	command := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", file, pkg)
+	command.Dir = module
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, &output
+	began := time.Now()
+	if err := command.Start(); err != nil {
+		return fmt.Errorf("run go build: %w", err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- command.Wait() }()
+	ticker := time.NewTicker(15 * time.Second)
+	defer ticker.Stop()
+	for {
+		select {
+		case err := <-done:
+			if err != nil {
+				return fmt.Errorf("build %s: %w\n%s", pkg, err, tail(output.Bytes(), 30))
+			}
+			if took := time.Since(began); took > 15*time.Second {
+				say("built %s in %s", path.Base(pkg), took.Round(time.Second))
+			}
+			return nil
+		case <-ticker.C:
+			say("building %s, %s so far (once: it is kept)", pkg, time.Since(began).Round(time.Second))
+		}
+	}
+}
+
+// goOutput is what a go command prints, trimmed.
+func goOutput(ctx context.Context, folder string, args ...string) (string, error) {
+	command := exec.CommandContext(ctx, "go", args...)
+	command.Dir = folder
+	output, err := command.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return "", fmt.Errorf("go %s: %s", strings.Join(args, " "), strings.TrimSpace(string(exit.Stderr)))
+	}
+	if err != nil {
+		return "", fmt.Errorf("go %s: %w", strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(output)), nil
+}
+
+// lock holds a file's lock until unlock, so that two control planes do not build the same.
+func lock(file string) (unlock func(), err error) {
+	handle, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open lock: %w", err)
+	}
+	if err := syscall.Flock(int(handle.Fd()), syscall.LOCK_EX); err != nil {
+		return nil, errors.Join(fmt.Errorf("lock %s: %w", file, err), handle.Close())
+	}
+	return func() { _ = handle.Close() }, nil
+}
+
+// tail is the end of a text, at most so many lines.
+func tail(text []byte, lines int) string {
+	all := strings.Split(strings.TrimRight(string(text), "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}

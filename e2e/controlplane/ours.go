@@ -1,0 +1,107 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"os"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/multicluster-runtime/providers/kubeconfig"
+
+	"go.datum.net/network-presence/api/v1alpha"
+	"go.datum.net/network-presence/charts"
+	"go.datum.net/network-presence/location"
+)
+
+// presenceNamespace, on the hub, has the Secrets that connect projects.
+const presenceNamespace = "network-presence-system"
+
+// The names of our processes.
+const (
+	HubProcess       = "network-presence-hub"
+	SchedulerProcess = "network-presence-scheduler"
+)
+
+// startOurs installs what is ours on the hub and starts our processes.
+func (c *ControlPlane) startOurs(ctx context.Context) error {
+	if err := c.installCharts(ctx); err != nil {
+		return err
+	}
+	err := c.startScheduler(ctx, SchedulerProcess, "network-presence-scheduler", "--scheduler-name=network-presence-scheduler")
+	if err != nil {
+		return err
+	}
+	return c.StartHub(ctx)
+}
+
+// StartHub starts `network-presence hub` with more flags than usual; once in the life of a
+// control plane that is not bare, by Start.
+func (c *ControlPlane) StartHub(ctx context.Context, more ...string) error {
+	flags, ready, err := c.health("/readyz")
+	if err != nil {
+		return err
+	}
+	args := append([]string{
+		"hub", "--kubeconfig=" + c.Hub().Kubeconfig, "--platform-kubeconfig=" + c.Platform().Kubeconfig,
+		"--leader-elect=false", "-v=2",
+	}, flags...)
+	return c.run(ctx, HubProcess, "network-presence", ready, append(args, more...)...)
+}
+
+func (c *ControlPlane) installCharts(ctx context.Context) error {
+	files, err := fs.Glob(charts.Hub, "network-presence-hub/templates/*.yaml")
+	if err != nil {
+		return fmt.Errorf("list the hub's chart: %w", err)
+	}
+	for _, file := range files {
+		manifest, err := charts.Hub.ReadFile(file)
+		if err != nil {
+			return fmt.Errorf("read the hub's chart: %w", err)
+		}
+		if err := apply(ctx, c.Hub(), manifest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ConnectProject makes the Secret that connects a project of Options to the hub.
+func (c *ControlPlane) ConnectProject(ctx context.Context, project string) error {
+	content, err := os.ReadFile(c.Project(project).Kubeconfig)
+	if err != nil {
+		return fmt.Errorf("read the kubeconfig of project %s: %w", project, err)
+	}
+	secret := projectSecret(project)
+	secret.Labels = map[string]string{kubeconfig.DefaultKubeconfigSecretLabel: "true"}
+	secret.Data = map[string][]byte{kubeconfig.DefaultKubeconfigSecretKey: content}
+	if err := c.Hub().Client.Create(ctx, secret); err != nil {
+		return fmt.Errorf("connect project %s: %w", project, err)
+	}
+	return nil
+}
+
+// DisconnectProject deletes that Secret.
+func (c *ControlPlane) DisconnectProject(ctx context.Context, project string) error {
+	if err := c.Hub().Client.Delete(ctx, projectSecret(project)); err != nil {
+		return fmt.Errorf("disconnect project %s: %w", project, err)
+	}
+	return nil
+}
+
+func projectSecret(project string) *corev1.Secret {
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: presenceNamespace, Name: project}}
+}
+
+// CreateHubNamespace makes the namespace of the hub that mirrors a namespace of a project.
+func (c *ControlPlane) CreateHubNamespace(ctx context.Context, name, project, upstream string) error {
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
+		v1alpha.UpstreamClusterNameLabel: location.ProjectToLabel(project),
+		v1alpha.UpstreamNamespaceLabel:   upstream,
+	}}}
+	if err := c.Hub().Client.Create(ctx, namespace); err != nil {
+		return fmt.Errorf("create hub namespace %s: %w", name, err)
+	}
+	return nil
+}
