@@ -2,6 +2,7 @@ package cell
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"go.datum.net/network-presence/api/v1alpha"
@@ -101,10 +103,15 @@ func (v verdict) differs() bool {
 // resourceVersion that the claim has now. A claim that is gone, or was created anew, is no
 // error and returns "".
 func (v verdict) write(ctx context.Context, cell client.Client) (string, error) {
-	configuration := apply.NetworkInterfaceClaim(v.claim.Name, v.claim.Namespace).
+	configuration, err := json.Marshal(apply.NetworkInterfaceClaim(v.claim.Name, v.claim.Namespace).
 		WithUID(v.claim.UID).
-		WithStatus(apply.NetworkInterfaceClaimStatus().WithConditions(applied(v.condition)))
-	err := cell.Status().Apply(ctx, configuration, FieldOwner, client.ForceOwnership)
+		WithStatus(apply.NetworkInterfaceClaimStatus().WithConditions(applied(v.condition))))
+	if err != nil {
+		return "", fmt.Errorf("encode condition %s: %w", v.condition.Type, err)
+	}
+	// Not Status().Apply, which does not tell the resourceVersion.
+	written := v.claim.DeepCopy()
+	err = cell.Status().Patch(ctx, written, client.RawPatch(types.ApplyPatchType, configuration), FieldOwner, client.ForceOwnership)
 	if superseded(err) {
 		return "", nil
 	}
@@ -112,5 +119,5 @@ func (v verdict) write(ctx context.Context, cell client.Client) (string, error) 
 		return "", fmt.Errorf("write condition %s of claim %s: %w",
 			v.condition.Type, client.ObjectKeyFromObject(v.claim), err)
 	}
-	return *configuration.ResourceVersion, nil
+	return written.ResourceVersion, nil
 }

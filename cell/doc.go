@@ -24,6 +24,12 @@
 // on a copy that is not held, and an allocator that acts within the grace on what it read
 // always finds the copy still there, whatever the hub does meanwhile.
 //
+// That a finalizer was added is not enough for a promise. The API server reads an object,
+// sees that it has no finalizers, and then deletes it, whatever was added in between. A
+// deletion on its way takes as long as the API server does, so a finalizer first settles,
+// for some times the time that adding it took and a third of a second at the least, and
+// promises are given once the API server was asked after that and still has the copy.
+//
 // A claim pins nothing for ever. The hub counts interfaces only when it decides whether a
 // context may go. Once it deletes the copy, every claim of the network is refused, the
 // grace passes, and the copy goes unless an interface has appeared. A finalizer cannot be

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -100,7 +101,7 @@ func (r *holdReconciler) gather(ctx context.Context, network networkKey, known *
 	if err := r.List(ctx, &anyInterface, of(network), client.Limit(1)); err != nil {
 		return nil, fmt.Errorf("list interfaces of network %s: %w", network, err)
 	}
-	known.settle(append(pointers(contexts), pointers(claims.Items)...))
+	known.catchUp(append(pointers(contexts), pointers(claims.Items)...))
 	for i := range contexts {
 		if known.behind(&contexts[i]) {
 			return nil, nil
@@ -125,8 +126,10 @@ func (r *holdReconciler) gather(ctx context.Context, network networkKey, known *
 type holdDecision struct {
 	refusals []verdict
 	holds    []*v1alpha.NetworkContext
-	// promises may be given once all holds are in place.
+	// promises are given, and releases done, once all holds are in place. The promises are
+	// about the serving context.
 	promises []verdict
+	serving  *v1alpha.NetworkContext
 	releases []*v1alpha.NetworkContext
 	// again is when the last promise has stopped to bind, if anything waits for that: no
 	// event tells. Zero where nothing waits.
@@ -135,20 +138,23 @@ type holdDecision struct {
 
 func decide(s *holdSnapshot) holdDecision {
 	var d holdDecision
-	serving := serving(s.contexts, s.location)
-	eligible := d.judge(s, serving)
+	d.serving = serving(s.contexts, s.location)
+	eligible := d.judge(s)
 	for i := range s.contexts {
 		context := &s.contexts[i]
 		held := controllerutil.ContainsFinalizer(context, v1alpha.InUseFinalizer)
-		needed := s.occupied || eligible && context == serving
+		needed := s.occupied || eligible && context == d.serving
 		switch {
 		case needed && !held && !leaving(context):
 			d.holds = append(d.holds, context)
-		case needed || !held || s.promising:
-			// Nothing to do; the end of a promise is an event of its claim.
-		case s.bindsFor > 0:
+		case needed || !held:
+			// It is as it should be.
+		case s.promising && !eligible:
+			// The end of the promise is an event of its claim.
+		case s.bindsFor > 0 && !eligible:
 			d.again = s.bindsFor
 		default:
+			// No promise is left, or the serving context keeps them.
 			d.releases = append(d.releases, context)
 		}
 	}
@@ -159,9 +165,9 @@ func decide(s *holdSnapshot) holdDecision {
 }
 
 // judge decides the answers to all claims, and tells whether one of them is a promise.
-func (d *holdDecision) judge(s *holdSnapshot, serving *v1alpha.NetworkContext) (eligible bool) {
+func (d *holdDecision) judge(s *holdSnapshot) (eligible bool) {
 	for i := range s.claims {
-		verdict := judge(&s.claims[i], serving, s.location)
+		verdict := judge(&s.claims[i], d.serving, s.location)
 		eligible = eligible || verdict.promises()
 		switch {
 		case !verdict.differs():
@@ -176,15 +182,36 @@ func (d *holdDecision) judge(s *holdSnapshot, serving *v1alpha.NetworkContext) (
 
 // act does what was decided, and says when to look again without an event.
 func (r *holdReconciler) act(ctx context.Context, network networkKey, d holdDecision, known *standing) (time.Duration, error) {
-	failed := []error{r.answer(ctx, d.refusals, known)}
+	refused := r.answer(ctx, d.refusals, known)
 	held, err := r.hold(ctx, d.holds, known)
-	failed = append(failed, err)
-	if held {
-		failed = append(failed, r.answer(ctx, d.promises, known))
+	if !held {
+		return d.again, errors.Join(refused, err)
 	}
-	again, err := r.release(ctx, network, d.releases, known)
-	failed = append(failed, err)
-	return max(d.again, again), errors.Join(failed...)
+	settled, promised := r.promise(ctx, d, known)
+	lagging, released := r.release(ctx, network, d.releases, known)
+	return soonest(d.again, settled, lagging), errors.Join(refused, promised, released)
+}
+
+// soonest is the shortest of the times that are not zero; zero where all are.
+func soonest(times ...time.Duration) time.Duration {
+	times = slices.DeleteFunc(times, func(time time.Duration) bool { return time <= 0 })
+	if len(times) == 0 {
+		return 0
+	}
+	return slices.Min(times)
+}
+
+// promise writes the promises, once it is proven that the serving context is held, and
+// says when to look again if that takes time.
+func (r *holdReconciler) promise(ctx context.Context, d holdDecision, known *standing) (time.Duration, error) {
+	if len(d.promises) == 0 {
+		return 0, nil
+	}
+	proven, wait, err := r.prove(ctx, d.serving, known)
+	if err != nil || !proven {
+		return wait, err
+	}
+	return 0, r.answer(ctx, d.promises, known)
 }
 
 // answer writes verdicts. One that cannot be written keeps no other from it.
@@ -196,83 +223,6 @@ func (r *holdReconciler) answer(ctx context.Context, verdicts []verdict, known *
 		failed = append(failed, err)
 	}
 	return errors.Join(failed...)
-}
-
-// hold adds the finalizer, and tells whether it is on all of the contexts.
-func (r *holdReconciler) hold(ctx context.Context, contexts []*v1alpha.NetworkContext, known *standing) (bool, error) {
-	for _, context := range contexts {
-		held := context.DeepCopy()
-		controllerutil.AddFinalizer(held, v1alpha.InUseFinalizer)
-		switch err := r.write(ctx, context, held, known); {
-		case superseded(err):
-			return false, nil
-		case err != nil:
-			return false, fmt.Errorf("add finalizer %s to context %s: %w",
-				v1alpha.InUseFinalizer, client.ObjectKeyFromObject(context), err)
-		}
-	}
-	return true, nil
-}
-
-// cacheLag is how long the cache is given to show what the API server has.
-const cacheLag = time.Second
-
-// release removes the finalizer, unless the API server has an interface that the cache
-// does not show yet. It says when to look again then: an interface that comes and goes
-// while the cache's watch is broken never becomes an event.
-func (r *holdReconciler) release(ctx context.Context, network networkKey, contexts []*v1alpha.NetworkContext, known *standing) (time.Duration, error) {
-	if len(contexts) == 0 {
-		return 0, nil
-	}
-	occupied, err := r.occupied(ctx, network)
-	if err != nil {
-		return 0, err
-	}
-	if occupied {
-		return cacheLag, nil
-	}
-	for _, context := range contexts {
-		released := context.DeepCopy()
-		controllerutil.RemoveFinalizer(released, v1alpha.InUseFinalizer)
-		if err := r.write(ctx, context, released, known); err != nil && !superseded(err) {
-			return 0, fmt.Errorf("remove finalizer %s from context %s: %w",
-				v1alpha.InUseFinalizer, client.ObjectKeyFromObject(context), err)
-		}
-	}
-	return 0, nil
-}
-
-// write changes a context, provided that it still is what the decision was made from.
-func (r *holdReconciler) write(ctx context.Context, before, after *v1alpha.NetworkContext, known *standing) error {
-	unchanged := client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})
-	if err := r.Patch(ctx, after, unchanged, FieldOwner); err != nil {
-		return err
-	}
-	known.wrote(after, after.ResourceVersion)
-	return nil
-}
-
-// interfacesPerPage bounds the memory that a live list takes.
-const interfacesPerPage = 500
-
-// occupied asks the API server whether an interface of the network exists.
-func (r *holdReconciler) occupied(ctx context.Context, network networkKey) (bool, error) {
-	for from := ""; ; {
-		var page v1alpha.NetworkInterfaceList
-		err := r.live.List(ctx, &page, client.InNamespace(network.Namespace),
-			client.Limit(interfacesPerPage), client.Continue(from))
-		if err != nil {
-			return false, fmt.Errorf("list interfaces in namespace %q from the API server: %w", network.Namespace, err)
-		}
-		for i := range page.Items {
-			if networkOf(&page.Items[i]) == network {
-				return true, nil
-			}
-		}
-		if from = page.Continue; from == "" {
-			return false, nil
-		}
-	}
 }
 
 // pointers are the items of a list as objects.

@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"maps"
 	"sync"
 	"time"
 
@@ -19,6 +20,22 @@ type standing struct {
 	// when none could any more.
 	promising bool
 	ended     time.Time
+	// settled is when the finalizer that we added to a context has settled; any other was
+	// there before this process began to work, and has at inherited. proven are the
+	// contexts that were found held after that.
+	settled   map[types.UID]time.Time
+	inherited time.Time
+	proven    map[types.UID]bool
+}
+
+func newStanding(began time.Time) *standing {
+	return &standing{
+		written:   map[types.UID]string{},
+		ended:     began,
+		settled:   map[types.UID]time.Time{},
+		inherited: began.Add(settleTime),
+		proven:    map[types.UID]bool{},
+	}
 }
 
 // wrote remembers a write of an object. An empty version is that of an object that has
@@ -29,21 +46,33 @@ func (s *standing) wrote(object client.Object, version string) {
 	}
 }
 
-// settle forgets the writes that the cache shows by now, and those of objects that it shows
-// no more: only what was in the cache was ever written.
-func (s *standing) settle(cached []client.Object) {
-	ahead := map[types.UID]string{}
-	for _, object := range cached {
-		version, found := s.written[object.GetUID()]
-		if !found {
-			continue
-		}
-		order, err := resourceversion.CompareResourceVersion(object.GetResourceVersion(), version)
-		if err == nil && order < 0 {
-			ahead[object.GetUID()] = version
-		}
+// holdsFrom remembers that the finalizer was added to a context.
+func (s *standing) holdsFrom(context client.Object, now time.Time, settles time.Duration) {
+	delete(s.proven, context.GetUID())
+	s.settled[context.GetUID()] = now.Add(settles)
+}
+
+// settles is when the finalizer on a context has settled.
+func (s *standing) settles(context client.Object) time.Time {
+	if settled, found := s.settled[context.GetUID()]; found {
+		return settled
 	}
-	s.written = ahead
+	return s.inherited
+}
+
+// catchUp forgets the writes that the cache shows by now, and all of the objects that it
+// shows no more: only what was in the cache was ever written.
+func (s *standing) catchUp(cached []client.Object) {
+	versions := map[types.UID]string{}
+	for _, object := range cached {
+		versions[object.GetUID()] = object.GetResourceVersion()
+	}
+	maps.DeleteFunc(s.written, func(uid types.UID, written string) bool {
+		order, err := resourceversion.CompareResourceVersion(versions[uid], written)
+		return err != nil || order >= 0 // an object that is gone has no version
+	})
+	maps.DeleteFunc(s.settled, func(uid types.UID, _ time.Time) bool { return versions[uid] == "" })
+	maps.DeleteFunc(s.proven, func(uid types.UID, _ bool) bool { return versions[uid] == "" })
 }
 
 // behind tells whether the cache's state of an object is older than our last write of it.
@@ -76,7 +105,7 @@ func (s *standings) of(network networkKey, now time.Time) *standing {
 		s.began, s.known = now, map[networkKey]*standing{}
 	}
 	if s.known[network] == nil {
-		s.known[network] = &standing{written: map[types.UID]string{}, ended: s.began}
+		s.known[network] = newStanding(s.began)
 	}
 	return s.known[network]
 }
