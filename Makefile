@@ -40,7 +40,7 @@ unit: ## Run the unit tests.
 
 .PHONY: e2e
 e2e: ## Run the e2e suite on its own embedded control plane.
-	go test ./e2e -count=1 -timeout=60m -ginkgo.v
+	go test ./e2e -v -count=1 -timeout=60m -ginkgo.v
 
 .PHONY: vet
 vet: ## Run go vet.

@@ -12,8 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/multicluster-runtime/providers/kubeconfig"
 
 	"go.datum.net/network-presence/api/v1alpha"
+	"go.datum.net/network-presence/e2e/controlplane"
 )
 
 // Each reason of a binding's Ready is entered by its cause and left when that cause alone
@@ -24,11 +26,11 @@ var _ = Describe("A binding's Ready", func() {
 	BeforeEach(func(ctx SpecContext) { w = newWorld(ctx) })
 
 	It("is Unknown/Pending by the CRD's default while no controller has looked", func(ctx SpecContext) {
-		pause("hub")
+		pause(controlplane.HubProcess)
 		binding := w.bind(ctx, "pending", "default", near)
 		Expect(hub().Get(ctx, client.ObjectKeyFromObject(binding), binding)).To(Succeed())
 		Expect(ready(binding)).To(SatisfyAll(HaveField("Status", metav1.ConditionUnknown), HaveField("Reason", v1alpha.ReasonPending)))
-		resume("hub")
+		resume(controlplane.HubProcess)
 		w.expectReason(ctx, binding, v1alpha.ReasonNetworkNotFound)
 	})
 
@@ -61,11 +63,11 @@ var _ = Describe("A binding's Ready", func() {
 		w.expectReason(ctx, binding, v1alpha.ReasonNetworkContextReady)
 		context := w.context(ctx, "default", near)
 
-		disconnect(ctx, w.project)
+		Expect(plane.DisconnectProject(ctx, w.project)).To(Succeed())
 		w.expectReason(ctx, binding, v1alpha.ReasonProjectUnresolved)
 		Expect(w.context(ctx, "default", near).UID).To(Equal(context.UID), "a regression withdraws nothing")
 
-		connect(ctx, w.project)
+		Expect(plane.ConnectProject(ctx, w.project)).To(Succeed())
 		w.expectReason(ctx, binding, v1alpha.ReasonNetworkContextReady)
 		Expect(w.context(ctx, "default", near).UID).To(Equal(context.UID))
 	})
@@ -142,12 +144,12 @@ var _ = Describe("A binding's Ready", func() {
 		w.expectReason(ctx, kept, v1alpha.ReasonNetworkContextReady)
 		context := w.context(ctx, "default", far)
 
-		stop(cellOf(far))
+		stop(ctx, plane.Cell(cellOf(far)).Process())
 		w.expectReason(ctx, lost, v1alpha.ReasonNetworkContextNotReady)
 		Expect(ready(lost).Message).To(ContainSubstring(fmt.Sprintf("cell %s unreachable since", cellOf(far))))
 		w.staysReason(ctx, kept, v1alpha.ReasonNetworkContextReady)
 
-		restart(ctx, cellOf(far))
+		restart(ctx, plane.Cell(cellOf(far)).Process())
 		w.expectReason(ctx, lost, v1alpha.ReasonNetworkContextReady)
 		Expect(w.context(ctx, "default", far).UID).To(Equal(context.UID))
 	})
@@ -171,15 +173,15 @@ var _ = Describe("A project that cannot be reached", func() {
 		before := w.bind(ctx, "before", "default", near)
 		w.expectReason(ctx, before, v1alpha.ReasonNetworkContextReady)
 
-		pause("project-" + w.project)
-		DeferCleanup(func() { resume("project-" + w.project) })
+		pause(plane.Project(w.project).Process())
+		DeferCleanup(func() { resume(plane.Project(w.project).Process()) })
 		during := other.bind(ctx, "during", "default", near)
 		other.expectReason(ctx, during, v1alpha.ReasonNetworkContextReady)
 		w.staysReason(ctx, before, v1alpha.ReasonNetworkContextReady)
 
 		By("restarting the hub's controllers while it does not answer")
-		stop("hub")
-		restart(ctx, "hub")
+		stop(ctx, controlplane.HubProcess)
+		restart(ctx, controlplane.HubProcess)
 		late := other.bind(ctx, "late", "default", far)
 		other.expectReason(ctx, late, v1alpha.ReasonNetworkContextReady)
 		w.staysReason(ctx, before, v1alpha.ReasonNetworkContextReady)
@@ -187,13 +189,13 @@ var _ = Describe("A project that cannot be reached", func() {
 		w.expectReason(ctx, unanswered, v1alpha.ReasonProjectUnresolved)
 		Expect(ready(unanswered).Message).To(ContainSubstring("has not answered yet"))
 
-		resume("project-" + w.project)
+		resume(plane.Project(w.project).Process())
 		w.expectReason(ctx, unanswered, v1alpha.ReasonNetworkNotFound)
 	})
 
 	It("is told from one whose kubeconfig is broken, which holds up no other either", func(ctx SpecContext) {
 		broken := &corev1.Secret{
-			ObjectMeta: metav1.ObjectMeta{Namespace: secretsNamespace, Name: "broken", Labels: map[string]string{connectLabel: "true"}},
+			ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.ProjectsNamespace, Name: "broken", Labels: map[string]string{kubeconfig.DefaultKubeconfigSecretLabel: "true"}},
 			Data:       map[string][]byte{"kubeconfig": []byte("not a kubeconfig")},
 		}
 		Expect(hub().Create(ctx, broken)).To(Succeed())
@@ -256,8 +258,12 @@ var _ = Describe("Names", func() {
 	It("of a binding's network and location cannot be changed", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		binding := w.bind(ctx, "fixed", "default", near)
-		binding.Spec.Network.Name = "other"
-		Expect(hub().Update(ctx, binding)).To(MatchError(ContainSubstring("spec.network is immutable")))
+		changed := binding.DeepCopy()
+		changed.Spec.Network.Name = "other"
+		Expect(hub().Patch(ctx, changed, client.MergeFrom(binding))).To(MatchError(ContainSubstring("spec.network is immutable")))
+		changed = binding.DeepCopy()
+		changed.Spec.Location.Name = far
+		Expect(hub().Patch(ctx, changed, client.MergeFrom(binding))).To(MatchError(ContainSubstring("spec.location is immutable")))
 	})
 })
 
@@ -391,8 +397,8 @@ var _ = Describe("Without our scheduler", func() {
 	It("nothing is placed anywhere, and the binding says so", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.declareNetwork(ctx, "default")
-		stop("network-presence-scheduler")
-		DeferCleanup(func(ctx SpecContext) { restart(ctx, "network-presence-scheduler") })
+		stop(ctx, controlplane.SchedulerProcess)
+		DeferCleanup(func(ctx SpecContext) { restart(ctx, controlplane.SchedulerProcess) })
 		binding := w.bind(ctx, "waiting", "default", near)
 		w.eventually(ctx, func(g Gomega) {
 			w.refresh(ctx, g, binding)
@@ -401,7 +407,7 @@ var _ = Describe("Without our scheduler", func() {
 		for _, cell := range allCells() {
 			Expect(w.copies(ctx, cell)).To(BeEmpty())
 		}
-		restart(ctx, "network-presence-scheduler")
+		restart(ctx, controlplane.SchedulerProcess)
 		w.expectReason(ctx, binding, v1alpha.ReasonNetworkContextReady)
 	})
 })

@@ -36,10 +36,8 @@ func newWorldIn(ctx context.Context, project string) *world {
 	GinkgoHelper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "spec-"}}
 	Expect(upstream(project).Create(ctx, namespace)).To(Succeed())
-	w := &world{project: project, upstream: namespace.Name}
-	mirror, err := plane.CreateHubNamespace(ctx, "ns-"+project+"-"+namespace.Name, project, namespace.Name)
-	Expect(err).NotTo(HaveOccurred())
-	w.namespace = mirror
+	w := &world{project: project, upstream: namespace.Name, namespace: "ns-" + project + "-" + namespace.Name}
+	Expect(plane.CreateHubNamespace(ctx, w.namespace, project, w.upstream)).To(Succeed())
 	w.grant(ctx, near)
 	w.grant(ctx, far)
 	DeferCleanup(w.end)

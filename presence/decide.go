@@ -87,9 +87,11 @@ func (d *decision) contexts(s *snapshot) {
 	}
 }
 
+// withdraw deletes contexts, but for those that somebody else made: ours say which network
+// they are of.
 func (d *decision) withdraw(contexts ...*v1alpha.NetworkContext) {
 	for _, context := range contexts {
-		if context.DeletionTimestamp.IsZero() {
+		if context.DeletionTimestamp.IsZero() && context.Labels[v1alpha.NetworkUIDLabel] != "" {
 			d.withdrawn = append(d.withdrawn, context)
 		}
 	}

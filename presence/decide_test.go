@@ -178,6 +178,12 @@ func TestDecide(t *testing.T) {
 			"the last binding takes the context along", func(s *snapshot) { s.bindings = nil },
 			outcome{Withdrawn: []string{ctx}},
 		}, {
+			"a context that somebody else made is left alone", func(s *snapshot) {
+				s.bindings = nil
+				s.contexts[0].Labels, s.contexts[0].Finalizers = nil, nil
+			},
+			outcome{Finalizer: false},
+		}, {
 			"a binding that is being deleted needs nothing",
 			func(s *snapshot) { s.bindings[0].DeletionTimestamp = now() },
 			outcome{Withdrawn: []string{ctx}},

@@ -44,7 +44,7 @@ func (c *ControlPlane) startHub(ctx context.Context, etcd string) error {
 	if err != nil {
 		return err
 	}
-	for _, name := range []string{systemNamespace, clustersNamespace, presenceNamespace} {
+	for _, name := range []string{systemNamespace, clustersNamespace, ProjectsNamespace} {
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if err := hub.Client.Create(ctx, namespace); err != nil {
 			return fmt.Errorf("create namespace %s on the hub: %w", name, err)

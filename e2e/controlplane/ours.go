@@ -15,8 +15,8 @@ import (
 	"go.datum.net/network-presence/location"
 )
 
-// presenceNamespace, on the hub, has the Secrets that connect projects.
-const presenceNamespace = "network-presence-system"
+// ProjectsNamespace, on the hub, has the Secrets that connect projects.
+const ProjectsNamespace = "network-presence-system"
 
 // The names of our processes.
 const (
@@ -91,7 +91,7 @@ func (c *ControlPlane) DisconnectProject(ctx context.Context, project string) er
 }
 
 func projectSecret(project string) *corev1.Secret {
-	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: presenceNamespace, Name: project}}
+	return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ProjectsNamespace, Name: project}}
 }
 
 // CreateHubNamespace makes the namespace of the hub that mirrors a namespace of a project.

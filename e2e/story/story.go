@@ -21,11 +21,13 @@ import (
 
 // Stage is where the story plays.
 type Stage struct {
-	// Project is the name of the consumer's project, and Upstream reaches its plane.
-	Project  string
-	Upstream client.Client
-	// Hub reaches the Karmada API server, and Namespace is the project's namespace there,
-	// which mirrors the namespace "default" of the project.
+	// Project is the name of the consumer's project, Upstream reaches its plane, and
+	// UpstreamNamespace is the namespace there that the network is declared in.
+	Project           string
+	Upstream          client.Client
+	UpstreamNamespace string
+	// Hub reaches the Karmada API server, and Namespace is the namespace there that
+	// mirrors UpstreamNamespace.
 	Hub       client.Client
 	Namespace string
 	// Cells reach the cells, by the location that each serves. There must be one for Near
@@ -86,7 +88,7 @@ const (
 
 func declare(ctx context.Context, s *Stage) error {
 	objects := []client.Object{&v1alpha.Network{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "default"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: s.UpstreamNamespace, Name: "default"},
 		Spec:       v1alpha.NetworkSpec{IPFamilies: []v1alpha.IPFamily{v1alpha.IPv6, v1alpha.IPv4}, MTU: 8000},
 	}}
 	for _, location := range []string{s.Near, s.Far} {
@@ -134,7 +136,7 @@ func askForClosed(ctx context.Context, s *Stage) error {
 
 func edit(ctx context.Context, s *Stage) error {
 	var network v1alpha.Network
-	if err := s.Upstream.Get(ctx, client.ObjectKey{Namespace: "default", Name: "default"}, &network); err != nil {
+	if err := s.Upstream.Get(ctx, client.ObjectKey{Namespace: s.UpstreamNamespace, Name: "default"}, &network); err != nil {
 		return fmt.Errorf("read the network: %w", err)
 	}
 	edited := network.DeepCopy()

@@ -12,11 +12,10 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
-
-	"k8s.io/klog/v2"
 
 	"go.datum.net/network-presence/e2e/controlplane"
 	"go.datum.net/network-presence/e2e/story"
@@ -148,11 +147,12 @@ func setStage(ctx context.Context, plane *controlplane.ControlPlane, f *flags) (
 		return nil, errors.New("the story needs a project (--projects) and cells of three locations (--cells)")
 	}
 	stage := &story.Stage{
-		Project:   f.projects[0],
-		Upstream:  plane.Project(f.projects[0]).Client,
-		Hub:       plane.Hub().Client,
-		Namespace: "ns-" + f.projects[0],
-		Cells:     map[string]client.Client{},
+		Project:           f.projects[0],
+		Upstream:          plane.Project(f.projects[0]).Client,
+		UpstreamNamespace: "default",
+		Hub:               plane.Hub().Client,
+		Namespace:         "ns-" + f.projects[0],
+		Cells:             map[string]client.Client{},
 	}
 	var locations []string
 	for _, cell := range f.cells {
@@ -161,7 +161,7 @@ func setStage(ctx context.Context, plane *controlplane.ControlPlane, f *flags) (
 		locations = append(locations, location)
 	}
 	stage.Near, stage.Far, stage.Closed = locations[0], locations[1], locations[2]
-	return stage, plane.CreateHubNamespace(ctx, stage.Namespace, stage.Project, "default")
+	return stage, plane.CreateHubNamespace(ctx, stage.Namespace, stage.Project, stage.UpstreamNamespace)
 }
 
 func howToLook(plane *controlplane.ControlPlane, f *flags) {
