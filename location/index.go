@@ -61,7 +61,7 @@ type Index struct {
 	grants     map[grantKey]string // refusal; "" where the grant is usable
 	named      map[string]grantKey // grants, by the name of the copy
 	namespaces map[string]hubNamespace
-	others     map[string]bool // namespaces of no project
+	others     map[string]bool            // namespaces of no project
 	projects   map[string]map[string]bool // namespaces of a project
 	locations  map[string]string          // location of a cell
 	cells      map[string]map[string]bool // cells of a location

@@ -6,10 +6,10 @@ const (
 	// LocationLabel names the location of a NetworkBinding or NetworkContext, as in its
 	// spec, and that of a LocationBinding's or Location's copy on the hub.
 	LocationLabel = "networking.datumapis.com/location"
-	// NetworkUIDLabel, on a NetworkContext, is the UID of the Network it was made from.
+	// NetworkUIDLabel on a NetworkContext is the UID of the Network it was made from.
 	// A Network re-created under its name has another: its contexts are others, too.
 	NetworkUIDLabel = "networking.datumapis.com/network-uid"
-	// ProjectLabel, on a LocationBinding's copy on the hub, is the project it was copied
+	// ProjectLabel on a LocationBinding's copy on the hub is the project it was copied
 	// from, written as in UpstreamClusterNameLabel but without the prefix.
 	ProjectLabel = "networking.datumapis.com/project"
 
@@ -19,16 +19,16 @@ const (
 	// ManagedByHub is the value of ManagedByLabel on our copies.
 	ManagedByHub = "network-presence-hub"
 
-	// UpstreamClusterNameLabel, on a hub namespace, names its project: the prefix
+	// UpstreamClusterNameLabel on a hub namespace names its project: the prefix
 	// UpstreamClusterNamePrefix, then the project's name with each "/" written "_".
 	UpstreamClusterNameLabel = "meta.datumapis.com/upstream-cluster-name"
 	// UpstreamClusterNamePrefix starts the value of UpstreamClusterNameLabel.
 	UpstreamClusterNamePrefix = "cluster-"
-	// UpstreamNamespaceLabel, on a hub namespace, is the namespace of the project that
+	// UpstreamNamespaceLabel on a hub namespace is the namespace of the project that
 	// the hub namespace mirrors.
 	UpstreamNamespaceLabel = "meta.datumapis.com/upstream-namespace"
 
-	// TopologyLocationLabel, on a Karmada Cluster, is the location that the cell serves.
+	// TopologyLocationLabel on a Karmada Cluster is the location that the cell serves.
 	TopologyLocationLabel = "topology.datum.net/location"
 )
 

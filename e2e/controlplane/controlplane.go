@@ -39,6 +39,9 @@ type Options struct {
 	// Bare leaves out Karmada's controllers and scheduler, and ours: what is left is the
 	// API servers with all kinds.
 	Bare bool
+	// Interpreter is the form of the rules by which Karmada interprets NetworkContexts:
+	// InterpreterWebhook, which it is by default, or InterpreterLua.
+	Interpreter string
 	// Detached processes outlive the one that starts them; see Down.
 	Detached bool
 	// Progress gets a line for each thing that takes long; nil for none.
@@ -53,6 +56,8 @@ type ControlPlane struct {
 	client   *http.Client
 	ports    ports
 	karmada  string // folder of Karmada's module
+
+	authority *authority
 
 	mu        sync.Mutex
 	processes []*Process
@@ -79,7 +84,7 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 
 // prepare makes the state folder, the binaries and the keys.
 func (c *ControlPlane) prepare(ctx context.Context) error {
-	if err := c.claim(); err != nil {
+	if err := errors.Join(validateInterpreter(c.options.Interpreter), c.claim()); err != nil {
 		return err
 	}
 	var err error
@@ -111,7 +116,7 @@ func (c *ControlPlane) claim() error {
 	if err := os.RemoveAll(c.options.Dir); err != nil {
 		return fmt.Errorf("clear the state folder: %w", err)
 	}
-	for _, folder := range []string{"pki/webhook", "log", "bin"} {
+	for _, folder := range []string{"pki/webhook", "pki/" + webhookFolder, "log", "bin"} {
 		if err := os.MkdirAll(c.file(folder), 0o755); err != nil {
 			return fmt.Errorf("make the state folder: %w", err)
 		}
@@ -120,21 +125,22 @@ func (c *ControlPlane) claim() error {
 }
 
 func (c *ControlPlane) makeKeys() error {
-	ca, err := newAuthority(c.file("pki"))
-	if err != nil {
+	var err error
+	if c.authority, err = newAuthority(c.file("pki")); err != nil {
 		return err
 	}
 	for name, subject := range map[string]pkix.Name{
-		"server":      {CommonName: "localhost"},
-		"admin":       {CommonName: "admin", Organization: []string{"system:masters"}},
-		"proxy":       {CommonName: "front-proxy-client"},
-		"webhook/tls": {CommonName: "localhost"},
+		"server":       {CommonName: "localhost"},
+		"admin":        {CommonName: "admin", Organization: []string{"system:masters"}},
+		"proxy":        {CommonName: "front-proxy-client"},
+		"webhook/tls":  {CommonName: "localhost"},
+		webhookKeyPair: {CommonName: "localhost"},
 	} {
-		if err := ca.issue(name, subject); err != nil {
+		if err := c.authority.issue(name, subject); err != nil {
 			return err
 		}
 	}
-	return ca.serviceAccounts()
+	return c.authority.serviceAccounts()
 }
 
 // startAll starts everything, what does not depend on each other at once.

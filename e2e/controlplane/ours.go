@@ -15,7 +15,7 @@ import (
 	"go.datum.net/network-presence/location"
 )
 
-// ProjectsNamespace, on the hub, has the Secrets that connect projects.
+// ProjectsNamespace on the hub has the Secrets that connect projects.
 const ProjectsNamespace = "network-presence-system"
 
 // The names of our processes.
@@ -27,6 +27,9 @@ const (
 // startOurs installs what is ours on the hub and starts our processes.
 func (c *ControlPlane) startOurs(ctx context.Context) error {
 	if err := c.installCharts(ctx); err != nil {
+		return err
+	}
+	if err := c.installInterpreter(ctx); err != nil {
 		return err
 	}
 	err := c.startScheduler(ctx, SchedulerProcess, "network-presence-scheduler", "--scheduler-name=network-presence-scheduler")
