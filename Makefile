@@ -4,6 +4,9 @@ export CGO_ENABLED := 0
 BIN := $(CURDIR)/.bin
 CONTROLPLANE := go run ./e2e/cmd/controlplane
 
+# The form of the rules by which the embedded Karmada interprets our objects: webhook or lua.
+export INTERPRETER ?= webhook
+
 .DEFAULT_GOAL := help
 .PHONY: help
 help: ## Show what can be made.
@@ -19,11 +22,11 @@ tools-present:
 
 .PHONY: demo
 demo: tools-present ## Start an embedded Karmada and walk through the story on it.
-	@$(CONTROLPLANE) demo
+	@$(CONTROLPLANE) demo --interpreter=$(INTERPRETER)
 
 .PHONY: up
 up: tools-present ## Start the embedded Karmada alone.
-	@$(CONTROLPLANE) up
+	@$(CONTROLPLANE) up --interpreter=$(INTERPRETER)
 
 .PHONY: down
 down: tools-present ## End it and leave nothing.
@@ -36,10 +39,11 @@ test: tools-present unit e2e ## Run the unit tests, then the e2e suite on its ow
 
 .PHONY: unit
 unit: ## Run the unit tests.
-	go test $$(go list ./... | grep -v /e2e)  ./e2e/controlplane/...
+	go test $$(go list ./... | grep -v /e2e) ./e2e/controlplane
 
 .PHONY: e2e
-e2e: ## Run the e2e suite on its own embedded control plane.
+e2e: ## Run the e2e suites, each on its own embedded control plane.
+	KUBEBUILDER_ASSETS="$$($(CONTROLPLANE) binaries)" go test ./e2e/cell -count=1 -timeout=30m
 	go test ./e2e -v -count=1 -timeout=60m -ginkgo.v
 
 .PHONY: vet
@@ -65,6 +69,7 @@ bench-scale: tools-present ## Run the presence controller alone against 200, 2,0
 .PHONY: generate
 generate: $(BIN)/controller-gen ## Make the generated files.
 	$(BIN)/controller-gen object applyconfiguration crd paths=./api/... output:crd:dir=api/crds
+	go generate ./lua
 
 .PHONY: generate-check
 generate-check: generate ## Fail when the generated files in the tree are not current.

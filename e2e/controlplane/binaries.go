@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -53,6 +54,33 @@ func buildAll(ctx context.Context, folder string, say func(format string, args .
 	if err != nil {
 		return nil, err
 	}
+	built, err := buildUpstream(ctx, root, say)
+	if err != nil {
+		return nil, err
+	}
+	for name, pkg := range ours {
+		built[name] = filepath.Join(folder, name)
+		if err := build(ctx, root, pkg, built[name], say); err != nil {
+			return nil, err
+		}
+	}
+	return built, nil
+}
+
+// Assets builds the binaries that are not ours, where they are not there yet, and returns
+// the folder of etcd and kube-apiserver: what controller-runtime's envtest looks for in
+// KUBEBUILDER_ASSETS. Progress gets a line now and then for what takes long.
+func Assets(ctx context.Context, progress io.Writer) (string, error) {
+	root, err := goOutput(ctx, "", "list", "-m", "-f", "{{.Dir}}", mainModule)
+	if err != nil {
+		return "", err
+	}
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(progress, format+"\n", args...) }
+	built, err := buildUpstream(ctx, root, say)
+	return filepath.Dir(built["kube-apiserver"]), err
+}
+
+func buildUpstream(ctx context.Context, root string, say func(string, ...any)) (binaries, error) {
 	built := binaries{}
 	for _, binary := range upstream {
 		file, err := cached(ctx, filepath.Join(root, binary.module), binary.pkg, binary.name, say)
@@ -60,12 +88,6 @@ func buildAll(ctx context.Context, folder string, say func(format string, args .
 			return nil, err
 		}
 		built[binary.name] = file
-	}
-	for name, pkg := range ours {
-		built[name] = filepath.Join(folder, name)
-		if err := build(ctx, root, pkg, built[name], say); err != nil {
-			return nil, err
-		}
 	}
 	return built, nil
 }

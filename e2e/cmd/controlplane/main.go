@@ -34,6 +34,8 @@ type flags struct {
 	state    string
 	cells    []string
 	projects []string
+
+	interpreter string
 }
 
 func newCommand() *cobra.Command {
@@ -61,8 +63,20 @@ func newCommand() *cobra.Command {
 		command.Flags().StringSliceVar(&f.cells, "cells", []string{"us-1=us-central-1", "eu-1=eu-west-1", "ap-1=ap-south-1"},
 			"cells to join, each as name=location, or as name alone for one without a location")
 		command.Flags().StringSliceVar(&f.projects, "projects", []string{"acme"}, "projects to connect")
+		command.Flags().StringVar(&f.interpreter, "interpreter", controlplane.InterpreterWebhook,
+			`form of the rules by which Karmada interprets NetworkContexts: "webhook" or "lua"`)
 	}
-	root.AddCommand(up, demo, down)
+	binaries := &cobra.Command{
+		Use: "binaries", Short: "Build what it needs, and print the folder of etcd and kube-apiserver", Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			folder, err := controlplane.Assets(command.Context(), os.Stderr)
+			if err == nil {
+				fmt.Println(folder)
+			}
+			return err
+		},
+	}
+	root.AddCommand(up, demo, down, binaries)
 	return root
 }
 
@@ -82,7 +96,7 @@ func start(ctx context.Context, f *flags) (*controlplane.ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := controlplane.Options{Dir: dir, Projects: f.projects, Detached: true, Progress: os.Stdout}
+	options := controlplane.Options{Dir: dir, Projects: f.projects, Interpreter: f.interpreter, Detached: true, Progress: os.Stdout}
 	for _, cell := range f.cells {
 		name, location, _ := strings.Cut(cell, "=")
 		options.Cells = append(options.Cells, controlplane.Cell{Name: name, Location: location})
