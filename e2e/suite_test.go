@@ -28,8 +28,12 @@ const (
 // cells of the suite, by name.
 var cells = []controlplane.Cell{{Name: "us-1", Location: near}, {Name: "eu-1", Location: far}, {Name: spareCell}}
 
-// plane is the one control plane of the suite.
-var plane *controlplane.ControlPlane
+var (
+	// plane is the one control plane of the suite.
+	plane *controlplane.ControlPlane
+	// state is the folder that has the folder of its state.
+	state string
+)
 
 func TestE2E(t *testing.T) {
 	log.SetLogger(klog.NewKlogr())
@@ -38,16 +42,18 @@ func TestE2E(t *testing.T) {
 }
 
 var _ = BeforeSuite(func(ctx SpecContext) {
-	dir, err := os.MkdirTemp("", "network-presence-e2e-")
+	var err error
+	state, err = os.MkdirTemp("", "network-presence-e2e-")
 	Expect(err).NotTo(HaveOccurred())
 	plane, err = controlplane.Start(ctx, controlplane.Options{
-		Dir: filepath.Join(dir, "state"), Cells: cells, Projects: []string{firstProject, otherProject}, Progress: GinkgoWriter,
+		Dir: filepath.Join(state, "state"), Cells: cells, Projects: []string{firstProject, otherProject}, Progress: GinkgoWriter,
+		Interpreter: os.Getenv("INTERPRETER"),
 	})
 	DeferCleanup(func(ctx SpecContext) {
 		if plane != nil {
 			Expect(plane.Stop(ctx)).To(Succeed())
 		}
-		Expect(os.RemoveAll(dir)).To(Succeed())
+		Expect(os.RemoveAll(state)).To(Succeed())
 	})
 	Expect(err).NotTo(HaveOccurred())
 })

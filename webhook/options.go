@@ -7,10 +7,6 @@ import (
 	"strconv"
 )
 
-// InterpreterPath is where the interpreter is served: the path that a
-// ResourceInterpreterWebhookConfiguration names.
-const InterpreterPath = "/interpret"
-
 // The files of Options.CertDir.
 const (
 	certificateFile = "tls.crt"

@@ -81,7 +81,7 @@ func watchCertificate(dir string) (*certwatcher.CertWatcher, error) {
 // handlers are what is served over HTTPS.
 func handlers() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST "+InterpreterPath, measured(bounded(interpreting())))
+	mux.Handle("POST "+interpreter.Path, measured(bounded(interpreting())))
 	return mux
 }
 

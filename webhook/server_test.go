@@ -128,7 +128,7 @@ func start(t *testing.T) *world {
 	w.authority.issue(t, w.dir, time.Now().Add(time.Hour))
 	listener := listen(t)
 	probes := listen(t)
-	w.url, w.probes = "https://"+listener.Addr().String()+InterpreterPath, "http://"+probes.Addr().String()
+	w.url, w.probes = "https://"+listener.Addr().String()+interpreter.Path, "http://"+probes.Addr().String()
 	if err := probes.Close(); err != nil { // the port is ours for as long as nobody is quicker
 		t.Fatal(err)
 	}
@@ -274,7 +274,7 @@ func TestRefusesWhatIsNotARequest(t *testing.T) {
 			}
 		})
 	}
-	if status, _, err := post(t.Context(), client, strings.TrimSuffix(w.url, InterpreterPath)+"/other", nil); err != nil || status != http.StatusNotFound {
+	if status, _, err := post(t.Context(), client, strings.TrimSuffix(w.url, interpreter.Path)+"/other", nil); err != nil || status != http.StatusNotFound {
 		t.Errorf("another path answers %d, %v", status, err)
 	}
 }
@@ -368,7 +368,7 @@ func TestAnswersWhatCameBeforeTheEnd(t *testing.T) {
 	<-reading
 	w.end()
 	eventually(t, func() error {
-		if connection, err := net.Dial("tcp", strings.TrimPrefix(strings.TrimSuffix(w.url, InterpreterPath), "https://")); err == nil {
+		if connection, err := net.Dial("tcp", strings.TrimPrefix(strings.TrimSuffix(w.url, interpreter.Path), "https://")); err == nil {
 			return fmt.Errorf("it still listens (%w)", connection.Close())
 		}
 		return nil

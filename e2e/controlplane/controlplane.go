@@ -70,6 +70,9 @@ var ErrUp = errors.New("a control plane is up already")
 // Start starts a control plane and returns once it serves and every cell is Ready. Where
 // it fails, everything it started is ended, and the error names what failed.
 func Start(ctx context.Context, options Options) (*ControlPlane, error) {
+	if err := validateInterpreter(options.Interpreter); err != nil {
+		return nil, err
+	}
 	c := &ControlPlane{options: options, began: time.Now(), planes: map[string]*Plane{}}
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
@@ -84,7 +87,7 @@ func Start(ctx context.Context, options Options) (*ControlPlane, error) {
 
 // prepare makes the state folder, the binaries and the keys.
 func (c *ControlPlane) prepare(ctx context.Context) error {
-	if err := errors.Join(validateInterpreter(c.options.Interpreter), c.claim()); err != nil {
+	if err := c.claim(); err != nil {
 		return err
 	}
 	var err error
@@ -299,6 +302,18 @@ func (c *ControlPlane) Kill(ctx context.Context, name string) error {
 		return err
 	}
 	return process.kill(ctx)
+}
+
+// Forget ends a process for good.
+func (c *ControlPlane) Forget(ctx context.Context, name string) error {
+	process, err := c.process(name)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.processes = slices.DeleteFunc(c.processes, func(p *Process) bool { return p == process })
+	return errors.Join(process.kill(ctx), c.record())
 }
 
 // Restart starts a process again as it was started first, ending it where it still runs,
