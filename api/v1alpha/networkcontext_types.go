@@ -21,7 +21,7 @@ const (
 	NetworkContextHeld = "Held"
 )
 
-// NetworkContextAccepted, written by the cell agent on a copy: the agent has seen the
+// NetworkContextAccepted is written by the cell agent on a copy: the agent has seen the
 // rules in the spec.
 const NetworkContextAccepted = "Accepted"
 
@@ -33,6 +33,24 @@ const (
 	// cells named in the message still hold addresses.
 	ReasonAddressesHeld = "AddressesHeld"
 )
+
+// Reasons of NetworkContextReady and NetworkContextConverged on the hub.
+const (
+	// ReasonCellsReady: every cell carries the network's rules, applied and healthy.
+	ReasonCellsReady = "CellsReady"
+	// ReasonCellsNotReady: the message says of each cell that is not ready what is missing.
+	ReasonCellsNotReady = "CellsNotReady"
+	// ReasonCellsConverged: every cell carries the generation in the spec.
+	ReasonCellsConverged = "CellsConverged"
+	// ReasonCellsBehind: the message says of each cell that is behind what it carries.
+	ReasonCellsBehind = "CellsBehind"
+	// ReasonNoCells: the context is delivered to no cell.
+	ReasonNoCells = "NoCells"
+)
+
+// ReasonHoldersNotReported of NetworkContextHeld on the hub (Unknown): no cell is known
+// to hold addresses, and nobody reports holders in those that the message names.
+const ReasonHoldersNotReported = "HoldersNotReported"
 
 // Reasons of NetworkContextAccepted, and of NetworkContextHeld beside ReasonAddressesHeld.
 const (

@@ -1,0 +1,3 @@
+function InterpretHealth(observedObj)
+  return ailment(reflect(observedObj)) == nil
+end
