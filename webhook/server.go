@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// mostBody is how much of a request is read. Karmada's server cuts requests at one byte
-	// more and takes the rest for broken JSON; with this bound its answer says what is wrong.
+	// mostBody is how much of a request is read. Karmada's server cuts what is longer and
+	// takes it for broken JSON; with a bound of one byte less, its answer says what is wrong.
 	mostBody = karmada.MaxRespBodyLength - 1
 
 	// Karmada waits for an answer for at most 30 seconds, the most that timeoutSeconds may be.
@@ -81,26 +81,13 @@ func watchCertificate(dir string) (*certwatcher.CertWatcher, error) {
 // handlers are what is served over HTTPS.
 func handlers() http.Handler {
 	mux := http.NewServeMux()
-	mux.Handle("POST "+interpreter.Path, measured(bounded(interpreting())))
+	mux.Handle("POST "+interpreter.Path, measured(http.MaxBytesHandler(interpreting(), mostBody)))
 	return mux
 }
 
 func interpreting() http.Handler {
 	handler := telling{Handler: &interpreter.Handler{Now: time.Now}, operations: interpreter.Operations}
 	return karmada.NewWebhook(handler, karmada.NewDecoder(runtime.NewScheme()))
-}
-
-// bounded refuses what is too long, at once where its length is told.
-func bounded(next http.Handler) http.Handler {
-	limited := http.MaxBytesHandler(next, mostBody)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.ContentLength > mostBody {
-			http.Error(w, fmt.Sprintf("the request has %d bytes: at most %d are read", r.ContentLength, mostBody),
-				http.StatusRequestEntityTooLarge)
-			return
-		}
-		limited.ServeHTTP(w, r)
-	})
 }
 
 func newServer(handler http.Handler) *http.Server {
