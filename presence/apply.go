@@ -29,6 +29,7 @@ func (r *Reconciler) writeContext(ctx context.Context, wished *v1alpha.NetworkCo
 		WithNetworkGeneration(wished.Spec.NetworkGeneration)
 	configuration := acv1alpha.NetworkContext(wished.Name, wished.Namespace).
 		WithLabels(wished.Labels).
+		WithAnnotations(wished.Annotations).
 		WithFinalizers(wished.Finalizers...).
 		WithSpec(spec)
 	if wished.UID != "" {

@@ -55,6 +55,7 @@ type Reconciler struct {
 	known     func(context.Context, string) bool
 	recorder  events.EventRecorder
 	networks  *networks
+	overdue   overdueSince
 }
 
 // SetupWithManager adds the presence controller to the hub's manager. The manager's cache
@@ -69,6 +70,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 		planes:    options.Planes,
 		known:     options.Known,
 		recorder:  mgr.GetEventRecorder(FieldManager),
+		overdue:   overdueSince{since: map[Key]time.Time{}},
 	}
 	r.networks = newNetworks(r, mgr.GetAPIReader())
 	workers := options.Workers
@@ -103,7 +105,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (reconcile.Result, 
 	if d.finalizer {
 		r.networks.look(s.project, client.ObjectKeyFromObject(s.network))
 	}
-	return reconcile.Result{}, r.apply(ctx, &d)
+	if err := r.apply(ctx, &d); err != nil {
+		return reconcile.Result{}, err
+	}
+	again, err := r.nudge(ctx, key, d.overdue)
+	return reconcile.Result{RequeueAfter: again}, err
 }
 
 // apply does what was decided, all of it that can be done.

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"go.datum.net/network-presence/api/v1alpha"
+	"go.datum.net/network-presence/interpreter"
 	"go.datum.net/network-presence/location"
 )
 
@@ -27,6 +28,8 @@ type decision struct {
 	answers []answer
 	// finalizer tells that the network's finalizer should be looked at.
 	finalizer bool
+	// overdue is a context whose cells should have reported by now; nil where none is.
+	overdue *v1alpha.NetworkContext
 }
 
 // declaration is a context with the condition Declared that it should have.
@@ -48,6 +51,9 @@ func decide(s *snapshot) decision {
 	d.contexts(s)
 	d.answer(s)
 	d.finalizer = wantsFinalizer(s) != hasFinalizer(s)
+	if current := s.current(); current != nil && overdue(s, current) {
+		d.overdue = current
+	}
 	return d
 }
 
@@ -147,7 +153,8 @@ func wish(s *snapshot, name string) *v1alpha.NetworkContext {
 				v1alpha.LocationLabel:            s.key.Location,
 				v1alpha.NetworkUIDLabel:          string(s.network.UID),
 			},
-			Finalizers: []string{v1alpha.PresenceFinalizer},
+			Annotations: map[string]string{v1alpha.RulesRevisionAnnotation: interpreter.Revision},
+			Finalizers:  []string{v1alpha.PresenceFinalizer},
 		},
 		Spec: v1alpha.NetworkContextSpec{
 			Network:           v1alpha.LocalNetworkReference{Name: v1alpha.Name(s.key.Network)},
@@ -163,6 +170,11 @@ func wish(s *snapshot, name string) *v1alpha.NetworkContext {
 func conforms(context, wished *v1alpha.NetworkContext) bool {
 	for key, value := range wished.Labels {
 		if context.Labels[key] != value {
+			return false
+		}
+	}
+	for key, value := range wished.Annotations {
+		if context.Annotations[key] != value {
 			return false
 		}
 	}

@@ -1,6 +1,7 @@
 package presence
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 	workv1alpha2 "github.com/karmada-io/karmada/pkg/apis/work/v1alpha2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"go.datum.net/network-presence/api/v1alpha"
@@ -62,9 +64,23 @@ func placed(context *v1alpha.NetworkContext, cells ...string) *workv1alpha2.Reso
 	for _, cell := range cells {
 		placement.Spec.Clusters = append(placement.Spec.Clusters, workv1alpha2.TargetCluster{Name: cell})
 		placement.Status.AggregatedStatus = append(placement.Status.AggregatedStatus,
-			workv1alpha2.AggregatedStatusItem{ClusterName: cell, Applied: true, Health: workv1alpha2.ResourceHealthy})
+			workv1alpha2.AggregatedStatusItem{ClusterName: cell, Applied: true, Health: workv1alpha2.ResourceHealthy, Status: reported(context)})
 	}
 	return placement
+}
+
+// reported is what a cell reports that has a context as it is.
+func reported(context *v1alpha.NetworkContext) *runtime.RawExtension {
+	raw, err := json.Marshal(v1alpha.CellReport{
+		NetworkGeneration: context.Spec.NetworkGeneration,
+		NetworkUID:        types.UID(context.Labels[v1alpha.NetworkUIDLabel]),
+		IPFamilies:        context.Spec.IPFamilies,
+		MTU:               context.Spec.MTU,
+	})
+	if err != nil {
+		panic(err)
+	}
+	return &runtime.RawExtension{Raw: raw}
 }
 
 func now() *metav1.Time { return &metav1.Time{Time: time.Unix(1000, 0)} }
@@ -285,6 +301,19 @@ func TestReadinessSaysWhatIsMissing(t *testing.T) {
 		{"unhealthy", func(_ *snapshot, p *workv1alpha2.ResourceBinding) {
 			p.Status.AggregatedStatus[0].Health = workv1alpha2.ResourceUnhealthy
 		}, false, "unhealthy"},
+		{"healthy, with rules of another network", func(s *snapshot, p *workv1alpha2.ResourceBinding) {
+			other := s.contexts[0].DeepCopy()
+			other.Labels[v1alpha.NetworkUIDLabel] = "uid-0"
+			p.Status.AggregatedStatus[0].Status = reported(other)
+		}, false, "cell cell-a still holds a deleted predecessor"},
+		{"applied, and not reported", func(_ *snapshot, p *workv1alpha2.ResourceBinding) {
+			p.Status.AggregatedStatus[0].Status = nil
+		}, false, "cell cell-a has not reported yet"},
+		{"rules being updated", func(s *snapshot, p *workv1alpha2.ResourceBinding) {
+			older := s.contexts[0].DeepCopy()
+			older.Spec.NetworkGeneration--
+			p.Status.AggregatedStatus[0].Status = reported(older)
+		}, true, "is present in location"},
 		{"the only cell unreachable", func(s *snapshot, _ *workv1alpha2.ResourceBinding) { s.cells["cell-a"] = cell{since: down} }, false, "cell cell-a unreachable since 2026-01-02T03:04:05Z"},
 		{"one of two cells unreachable", func(s *snapshot, _ *workv1alpha2.ResourceBinding) {
 			s.placements[s.contexts[0].Name] = placed(s.contexts[0], "cell-a", "cell-b")
@@ -311,6 +340,58 @@ func TestReadinessSaysWhatIsMissing(t *testing.T) {
 				t.Errorf("message %q does not contain %q", got.message, test.says)
 			}
 		})
+	}
+}
+
+func TestReportsAreOverdueOnlyWhereACellShouldHaveReported(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		change func(*snapshot, *workv1alpha2.ResourceBinding)
+		want   bool
+	}{
+		{"reported", func(*snapshot, *workv1alpha2.ResourceBinding) {}, false},
+		{"an older generation reported", func(s *snapshot, _ *workv1alpha2.ResourceBinding) {
+			s.contexts[0].Spec.NetworkGeneration++
+			s.network.Generation++
+		}, true},
+		{"health unknown", func(_ *snapshot, p *workv1alpha2.ResourceBinding) {
+			p.Status.AggregatedStatus[0].Health = workv1alpha2.ResourceUnknown
+		}, true},
+		{"not applied", func(s *snapshot, p *workv1alpha2.ResourceBinding) {
+			p.Status.AggregatedStatus[0] = workv1alpha2.AggregatedStatusItem{ClusterName: "cell-a"}
+		}, false},
+		{"unreachable", func(s *snapshot, p *workv1alpha2.ResourceBinding) {
+			p.Status.AggregatedStatus[0].Health = workv1alpha2.ResourceUnknown
+			s.cells["cell-a"] = cell{}
+		}, false},
+		{"being deleted", func(s *snapshot, _ *workv1alpha2.ResourceBinding) {
+			s.contexts[0].Spec.NetworkGeneration++
+			s.contexts[0].DeletionTimestamp = now()
+		}, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := present()
+			test.change(s, s.placements[s.contexts[0].Name])
+			if got := decide(s).overdue != nil; got != test.want {
+				t.Errorf("overdue is %v, want %v", got, test.want)
+			}
+		})
+	}
+}
+
+func TestOverdueReportsAreTimedFromWhenTheyWereFirstMissed(t *testing.T) {
+	o := overdueSince{since: map[Key]time.Time{}}
+	key, began := Key{Namespace: "ns"}, time.Unix(1000, 0)
+	for _, step := range []struct {
+		overdue bool
+		after   time.Duration
+		want    time.Duration
+	}{
+		{true, 0, 0}, {true, 10 * time.Second, 10 * time.Second}, {false, 11 * time.Second, 0}, {true, 12 * time.Second, 0}, {true, 15 * time.Second, 3 * time.Second},
+	} {
+		if got := o.set(key, step.overdue, began.Add(step.after)); got != step.want {
+			t.Errorf("after %s: overdue for %s, want %s", step.after, got, step.want)
+		}
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"go.datum.net/network-presence/api/v1alpha"
+	"go.datum.net/network-presence/interpreter"
 )
 
 // readiness is the verdict on a context that is there: ready, or exactly what is missing.
@@ -18,6 +19,9 @@ func readiness(s *snapshot, context *v1alpha.NetworkContext) *verdict {
 	if missing := unplaced(s, placement, context); missing != "" {
 		return refuse(v1alpha.ReasonNetworkContextNotReady, "%s", missing)
 	}
+	// The rules by which Karmada aggregates, on what it aggregates: a moment earlier than
+	// the context's own status has it.
+	reports := interpreter.Cells(context, placement.Status.AggregatedStatus)
 	carrying := 0
 	var missing, unreachable []string
 	for _, target := range placement.Spec.Clusters {
@@ -27,7 +31,7 @@ func readiness(s *snapshot, context *v1alpha.NetworkContext) *verdict {
 		case !cell.ready:
 			unreachable = append(unreachable, fmt.Sprintf("cell %s unreachable since %s", target.Name, cell.since.UTC().Format(time.RFC3339)))
 		default:
-			lack := lacking(placement, target.Name)
+			lack := lacking(reports, target.Name)
 			if lack == "" {
 				carrying++
 				continue
@@ -70,20 +74,11 @@ func unplaced(s *snapshot, placement *workv1alpha2.ResourceBinding, context *v1a
 }
 
 // lacking says what a reachable target cell lacks, or "" where the copy is there and well.
-func lacking(placement *workv1alpha2.ResourceBinding, name string) string {
-	for _, item := range placement.Status.AggregatedStatus {
-		if item.ClusterName != name {
-			continue
+func lacking(reports []v1alpha.CellStatus, name string) string {
+	for i := range reports {
+		if reports[i].Name == name {
+			return reports[i].Message
 		}
-		switch {
-		case !item.Applied && item.AppliedMessage != "":
-			return fmt.Sprintf("not applied in cell %s: %s", name, item.AppliedMessage)
-		case !item.Applied:
-			return fmt.Sprintf("not yet applied in cell %s", name)
-		case item.Health == workv1alpha2.ResourceUnhealthy:
-			return fmt.Sprintf("the copy in cell %s is unhealthy", name)
-		}
-		return ""
 	}
 	return fmt.Sprintf("not yet applied in cell %s", name)
 }

@@ -39,6 +39,13 @@ const (
 	// InUseFinalizer is held by the cell agent on a copy while addresses of its network
 	// are out.
 	InUseFinalizer = "networking.datumapis.com/networkcontext-in-use"
+	// RulesRevisionAnnotation on a NetworkContext is the revision of the rules by which what
+	// its cells report is to be interpreted. Karmada interprets nothing again because the
+	// rules have changed; a changed annotation has it done.
+	RulesRevisionAnnotation = "networking.datumapis.com/rules-revision"
+	// NudgedAnnotation on a NetworkContext is when its report was last asked for anew, in
+	// RFC 3339: Karmada waits ever longer, up to 1000 s, after an interpreter that failed.
+	NudgedAnnotation = "networking.datumapis.com/nudged"
 	// ForceReleaseAnnotation with the value "true" on a hub NetworkContext ends the wait
 	// for addresses that cells hold.
 	ForceReleaseAnnotation = "networking.datumapis.com/force-release"

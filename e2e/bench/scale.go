@@ -91,7 +91,7 @@ func (s *scaleRun) prepare(ctx context.Context) error {
 			}
 		}
 	}
-	if err := s.plane.StartHub(ctx); err != nil {
+	if err := s.plane.StartHub(ctx, controlplane.HubProcess); err != nil {
 		return err
 	}
 	return s.watch(ctx)

@@ -295,12 +295,15 @@ func (c *ControlPlane) process(name string) (*Process, error) {
 	return nil, fmt.Errorf("no process %q: there are %q", name, names)
 }
 
-// Kill ends a process, as a crash would.
+// Kill ends a process, as a crash would. Dead does not tell of it.
 func (c *ControlPlane) Kill(ctx context.Context, name string) error {
 	process, err := c.process(name)
 	if err != nil {
 		return err
 	}
+	c.mu.Lock()
+	process.killed = true
+	c.mu.Unlock()
 	return process.kill(ctx)
 }
 
@@ -354,7 +357,7 @@ func (c *ControlPlane) Dead() error {
 	defer c.mu.Unlock()
 	var errs []error
 	for _, process := range c.processes {
-		if !process.Alive() {
+		if !process.killed && !process.Alive() {
 			errs = append(errs, process.died())
 		}
 	}

@@ -36,12 +36,12 @@ func (c *ControlPlane) startOurs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.StartHub(ctx)
+	return c.StartHub(ctx, HubProcess)
 }
 
-// StartHub starts `network-presence hub` with more flags than usual; once in the life of a
-// control plane that is not bare, by Start.
-func (c *ControlPlane) StartHub(ctx context.Context, more ...string) error {
+// StartHub starts `network-presence hub` under a process name, with more flags than usual.
+// Start does so for HubProcess, unless the control plane is bare.
+func (c *ControlPlane) StartHub(ctx context.Context, name string, more ...string) error {
 	flags, ready, err := c.health("/readyz")
 	if err != nil {
 		return err
@@ -50,7 +50,7 @@ func (c *ControlPlane) StartHub(ctx context.Context, more ...string) error {
 		"hub", "--kubeconfig=" + c.Hub().Kubeconfig, "--platform-kubeconfig=" + c.Platform().Kubeconfig,
 		"--leader-elect=false", "-v=2",
 	}, flags...)
-	return c.run(ctx, HubProcess, "network-presence", ready, append(args, more...)...)
+	return c.run(ctx, name, "network-presence", ready, append(args, more...)...)
 }
 
 func (c *ControlPlane) installCharts(ctx context.Context) error {

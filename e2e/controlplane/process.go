@@ -37,6 +37,7 @@ type Process struct {
 	PID   int
 	Birth string
 
+	killed bool          // on purpose
 	exited chan struct{} // closed when the process ended; nil for one that others started
 }
 
