@@ -34,6 +34,6 @@ func newCommand() *cobra.Command {
 		},
 	}
 	logsv1.AddFlags(logging, command.PersistentFlags())
-	command.AddCommand(newHubCommand(), newWebhookCommand(), newCellCommand())
+	command.AddCommand(newHubCommand(), newWebhookCommand(), newCellCommand(), newInterpretCommand())
 	return command
 }
