@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 
 	"go.datum.net/network-presence/api/v1alpha"
 )
@@ -173,6 +174,19 @@ func TestDecide(t *testing.T) {
 				t.Errorf("plan (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+func TestOnlyAMoveOfAnInterfaceChangesHolders(t *testing.T) {
+	before, edited, moved := anInterface("i", 1460), anInterface("i", 8000), anInterface("i", 1460)
+	moved.Spec.Network.Name = "other"
+	for name, test := range map[string]struct {
+		after v1alpha.NetworkInterface
+		want  bool
+	}{"another MTU": {edited, false}, "another network": {moved, true}} {
+		if got := holdersChange.Update(event.UpdateEvent{ObjectOld: &before, ObjectNew: &test.after}); got != test.want {
+			t.Errorf("%s: %v, want %v", name, got, test.want)
+		}
 	}
 }
 

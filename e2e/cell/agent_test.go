@@ -84,7 +84,7 @@ func launch(t testing.TB, s agentSettings) *runningAgent {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }() // the agent has it open
 	a.process.Env = append(os.Environ(), asAgent+"="+string(text))
 	a.process.Stdout, a.process.Stderr = log, log
 	if err := a.process.Start(); err != nil {
@@ -121,7 +121,7 @@ func (a *runningAgent) ready() error {
 	if err != nil {
 		return err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("readyz answers %s", response.Status)
 	}
@@ -164,12 +164,15 @@ func (a *runningAgent) metric(t testing.TB, name string, labels ...string) float
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	sum := 0.0
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() {
-		series, value, found := strings.Cut(lines.Text(), "} ")
-		if !found || !strings.HasPrefix(series, name+"{") || !containsAll(series, labels) {
+		series, value := lines.Text(), ""
+		if space := strings.LastIndex(series, " "); space > 0 {
+			series, value = series[:space], series[space+1:]
+		}
+		if of, _, _ := strings.Cut(series, "{"); of != name || !containsAll(series, labels) {
 			continue
 		}
 		number, err := strconv.ParseFloat(value, 64)
@@ -196,6 +199,6 @@ func freeAddress(t testing.TB) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	return listener.Addr().String()
 }

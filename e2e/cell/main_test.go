@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
@@ -38,6 +40,8 @@ const asAgent = "NETWORK_PRESENCE_CELL_AGENT"
 var (
 	// cell reads from and writes to the API server itself, as its administrator.
 	cell client.WithWatch
+	// adminAccess is the administrator's.
+	adminAccess *rest.Config
 	// agentAccess is the agent's own user, which may do what cell/rbac says.
 	agentAccess *rest.Config
 )
@@ -78,7 +82,11 @@ func runTests(m *testing.M) (code int, err error) {
 			return 0, err
 		}
 	}
-	server := &envtest.Environment{CRDDirectoryPaths: []string{"../../api/crds"}, ErrorIfCRDPathMissing: true}
+	server := &envtest.Environment{
+		CRDDirectoryPaths:        []string{"../../api/crds"},
+		ErrorIfCRDPathMissing:    true,
+		ControlPlaneStartTimeout: 2 * time.Minute, // on a machine that builds meanwhile
+	}
 	access, err := server.Start()
 	if err != nil {
 		return 0, fmt.Errorf("start an API server: %w", err)
@@ -89,6 +97,7 @@ func runTests(m *testing.M) (code int, err error) {
 		}
 	}()
 	access.QPS = -1
+	adminAccess = access
 	if cell, err = client.NewWithWatch(access, client.Options{Scheme: scheme}); err != nil {
 		return 0, err
 	}
@@ -100,7 +109,11 @@ func runTests(m *testing.M) (code int, err error) {
 	if err := permitAgent(context.Background(), agent.LeaseName); err != nil {
 		return 0, err
 	}
-	return m.Run(), nil
+	code = m.Run()
+	for _, figure := range figures {
+		fmt.Println(figure)
+	}
+	return code, nil
 }
 
 // permitAgent installs the agent's roles and binds its user to them.
@@ -112,7 +125,7 @@ func permitAgent(ctx context.Context, user string) error {
 	documents := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(rbac.Roles), 4096)
 	for {
 		role := &unstructured.Unstructured{}
-		if err := documents.Decode(role); err == io.EOF {
+		if err := documents.Decode(role); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
 			return fmt.Errorf("decode the agent's roles: %w", err)

@@ -3,6 +3,7 @@ package cell
 import (
 	"syscall"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -85,6 +86,28 @@ func TestOneOfTwoReplicasWorks(t *testing.T) {
 	w.delete(context)
 	w.Eventually(func() bool { return w.gone(context) }, 3*patience).Should(BeTrue())
 	w.refused(claim, v1alpha.ReasonNetworkNotAvailableInLocation)
+}
+
+func TestAgentEndsAtOnceInTheMiddleOfItsWork(t *testing.T) {
+	w := newWorld(t)
+	a := startAgent(t)
+	context := w.deliver(network)
+	const interfaces = 1000
+	inParallel(interfaces, func(i int) { w.attach(numbered("nic", i), network) })
+	w.Eventually(func() int64 { return w.converged(context) }, 10*patience).Should(BeEquivalentTo(interfaces))
+	w.edit(context, func(spec *v1alpha.NetworkContextSpec) { spec.MTU = 1300 })
+	w.mtuBecomes(&v1alpha.NetworkInterface{ObjectMeta: w.meta("nic-0")}, 1300)
+	asked := time.Now()
+	a.end(t, syscall.SIGTERM)
+	w.Expect(time.Since(asked)).To(BeNumerically("<", 10*time.Second))
+	w.Expect(a.process.ProcessState.ExitCode()).To(BeZero())
+
+	startAgent(t)
+	w.Eventually(func(g Gomega) {
+		g.Expect(w.read(context)).To(Succeed())
+		g.Expect(context.Status.ObservedGeneration).To(Equal(context.Generation))
+		g.Expect(context.Status.Agent.ConvergedInterfaces).To(BeEquivalentTo(interfaces))
+	}, 10*patience).Should(Succeed())
 }
 
 // The agent works as a user that may do what cell/rbac says. What it may not do it has
