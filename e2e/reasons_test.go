@@ -373,7 +373,7 @@ var _ = Describe("A network", func() {
 })
 
 var _ = Describe("While nothing happens", func() {
-	It("nothing is written for 30 seconds, not even for what is refused", func(ctx SpecContext) {
+	It("nothing is written for a minute, not even for what is refused", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		w.declareNetwork(ctx, "default")
 		w.expectReason(ctx, w.bind(ctx, "fine", "default", near), v1alpha.ReasonNetworkContextReady)
@@ -389,7 +389,7 @@ var _ = Describe("While nothing happens", func() {
 			defer func() { before = now }()
 			g.Expect(now).To(Equal(before))
 		}, time.Second)
-		Consistently(func() map[string]string { return w.versions(ctx) }, 30*time.Second, time.Second).Should(Equal(before))
+		Consistently(func() map[string]string { return w.versions(ctx) }, time.Minute, time.Second).Should(Equal(before))
 	})
 })
 

@@ -31,6 +31,9 @@ var cells = []controlplane.Cell{{Name: "us-1", Location: near}, {Name: "eu-1", L
 var (
 	// plane is the one control plane of the suite.
 	plane *controlplane.ControlPlane
+	// interpreterForm is the form of the rules that the suite runs with: webhook, also when
+	// empty, or lua.
+	interpreterForm = os.Getenv("INTERPRETER")
 	// state is the folder that has the folder of its state.
 	state string
 )
@@ -47,7 +50,7 @@ var _ = BeforeSuite(func(ctx SpecContext) {
 	Expect(err).NotTo(HaveOccurred())
 	plane, err = controlplane.Start(ctx, controlplane.Options{
 		Dir: filepath.Join(state, "state"), Cells: cells, Projects: []string{firstProject, otherProject}, Progress: GinkgoWriter,
-		Interpreter: os.Getenv("INTERPRETER"),
+		Interpreter: interpreterForm,
 	})
 	DeferCleanup(func(ctx SpecContext) {
 		if plane != nil {

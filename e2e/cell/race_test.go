@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/gomega"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"go.datum.net/network-presence/api/v1alpha"
 )
@@ -170,7 +169,5 @@ func TestBurstsOfInterfacesLeaveNothingHeld(t *testing.T) {
 		w.delete(w.attach(numbered("nic", i), network))
 	}
 	w.becomesFree(context)
-	w.Consistently(func() bool { return w.held(context) }, 2*grace).Should(BeFalse())
-	w.Expect(client.IgnoreNotFound(w.read(context))).To(Succeed())
-	w.Expect(w.gone(context)).To(BeFalse())
+	w.staysFree(context, 2*grace)
 }

@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -8,6 +9,7 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,11 +20,12 @@ import (
 )
 
 // blinders stand between an agent and its API server and can keep the events of one
-// resource from it.
+// resource from it, and the answers to its patches of that resource's status.
 type blinders struct {
 	resource string
 	mutex    sync.Mutex
 	open     chan struct{} // closed while events pass
+	deaf     atomic.Bool   // answers are lost
 }
 
 // startBlinded starts an agent that the returned blinders are put on.
@@ -60,6 +63,9 @@ func (b *blinders) put(response *http.Response) error {
 	watched := strings.HasSuffix(response.Request.URL.Path, "/"+b.resource) && response.Request.URL.Query().Get("watch") != ""
 	if watched {
 		response.Body = &blinded{ReadCloser: response.Body, blinders: b}
+	}
+	if b.deaf.Load() && strings.Contains(response.Request.URL.Path, "/"+b.resource+"/") && strings.HasSuffix(response.Request.URL.Path, "/status") {
+		return errors.New("the answer is lost")
 	}
 	return nil
 }
@@ -156,6 +162,25 @@ func TestAnswerThatTheCacheDoesNotShowYet(t *testing.T) {
 	w.refused(claim, v1alpha.ReasonNetworkNotAvailableInLocation)
 	w.becomesGone(context)
 	w.Expect(a.output(t)).NotTo(ContainSubstring("Reconciler error"))
+}
+
+// A promise that was written, and whose answer was lost, binds like any other.
+func TestPromiseThatTheAgentDoesNotKnowOfBinds(t *testing.T) {
+	w := newWorld(t)
+	_, eyes := startBlinded(t, "networkinterfaceclaims")
+	context := w.deliver(network)
+	w.staysFree(context, 2*grace)
+	claim := w.claim("c", network)
+	w.becomesHeld(context)
+	eyes.blind()
+	eyes.deaf.Store(true)
+	w.eligible(claim)
+	w.delete(context)
+	w.refused(claim, v1alpha.ReasonNetworkNotAvailableInLocation)
+	w.staysHeld(context, grace/2)
+	eyes.deaf.Store(false)
+	eyes.look()
+	w.becomesGone(context)
 }
 
 func TestInterfaceThatHasGoneIsNotMadeAnew(t *testing.T) {

@@ -180,3 +180,9 @@ func (w *world) staysHeld(context *v1alpha.NetworkContext, duration time.Duratio
 	w.Helper()
 	w.Consistently(func() bool { return w.held(context) }, duration).Should(BeTrue())
 }
+
+func (w *world) staysFree(context *v1alpha.NetworkContext, duration time.Duration) {
+	w.Helper()
+	w.Consistently(func() bool { return w.held(context) }, duration).Should(BeFalse())
+	w.Expect(w.gone(context)).To(BeFalse())
+}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	clusterv1alpha1 "github.com/karmada-io/karmada/pkg/apis/cluster/v1alpha1"
+	configv1alpha1 "github.com/karmada-io/karmada/pkg/apis/config/v1alpha1"
 	policyv1alpha1 "github.com/karmada-io/karmada/pkg/apis/policy/v1alpha1"
 	workv1alpha1 "github.com/karmada-io/karmada/pkg/apis/work/v1alpha1"
 	workv1alpha2 "github.com/karmada-io/karmada/pkg/apis/work/v1alpha2"
@@ -67,7 +68,7 @@ func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, apiregistrationv1.AddToScheme,
-		clusterv1alpha1.Install, policyv1alpha1.Install, workv1alpha1.Install, workv1alpha2.Install, v1alpha.AddToScheme,
+		clusterv1alpha1.Install, configv1alpha1.Install, policyv1alpha1.Install, workv1alpha1.Install, workv1alpha2.Install, v1alpha.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			panic(err) // two packages claim one Go type: a mistake in this program
