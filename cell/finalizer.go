@@ -39,7 +39,7 @@ func (r *holdReconciler) hold(ctx context.Context, contexts []*v1alpha.NetworkCo
 			return false, fmt.Errorf("add finalizer %s to context %s: %w",
 				v1alpha.InUseFinalizer, client.ObjectKeyFromObject(context), err)
 		}
-		known.holdsFrom(context, r.now(), max(settleTime, settleFactor*r.now().Sub(began)))
+		known.held(context, r.now().Add(max(settleTime, settleFactor*r.now().Sub(began))))
 		log.FromContext(ctx).Info("holding a context", "context", client.ObjectKeyFromObject(context))
 	}
 	return true, nil
@@ -56,7 +56,7 @@ func (r *holdReconciler) prove(ctx context.Context, context *v1alpha.NetworkCont
 	if known.proven[context.UID] {
 		return true, 0, nil
 	}
-	if wait := known.settles(context).Sub(r.now()); wait > 0 {
+	if wait := known.settled[context.UID].Sub(r.now()); wait > 0 {
 		return false, wait, nil
 	}
 	var now v1alpha.NetworkContext

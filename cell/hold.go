@@ -106,6 +106,7 @@ func (r *holdReconciler) gather(ctx context.Context, network networkKey, known *
 		if known.behind(&contexts[i]) {
 			return nil, nil
 		}
+		known.saw(&contexts[i], controllerutil.ContainsFinalizer(&contexts[i], v1alpha.InUseFinalizer), r.now())
 	}
 	s := &holdSnapshot{location: r.location, contexts: contexts, occupied: len(anyInterface.Items) > 0}
 	for i := range claims.Items {
@@ -211,6 +212,7 @@ func (r *holdReconciler) promise(ctx context.Context, d holdDecision, known *sta
 	if err != nil || !proven {
 		return wait, err
 	}
+	known.observe(true, r.now()) // even if the answers get lost on their way back
 	return 0, r.answer(ctx, d.promises, known)
 }
 

@@ -241,3 +241,30 @@ func TestStandingIsBehindUntilTheCacheShowsTheWrite(t *testing.T) {
 		t.Errorf("remembers the write of an object that has gone: %v", known.written)
 	}
 }
+
+func TestStandingSettles(t *testing.T) {
+	context := aContext("c")
+	context.ResourceVersion = "1"
+	at := func(seconds int) time.Time { return time.Unix(int64(seconds), 0) }
+	known := newStanding(at(0))
+
+	known.saw(&context, true, at(10))
+	known.saw(&context, true, at(20))
+	if got, want := known.settled[context.UID], at(10).Add(settleTime); !got.Equal(want) {
+		t.Errorf("a finalizer that was found settles at %v, want %v", got, want)
+	}
+	known.proven[context.UID] = true
+	known.saw(&context, false, at(30))
+	if known.proven[context.UID] {
+		t.Error("a context stays proven without its finalizer")
+	}
+	known.held(&context, at(40))
+	known.saw(&context, true, at(39))
+	if got := known.settled[context.UID]; !got.Equal(at(40)) {
+		t.Errorf("a finalizer that was added settles at %v, want %v", got, at(40))
+	}
+	known.catchUp(nil)
+	if len(known.settled) != 0 {
+		t.Errorf("remembers a context that has gone: %v", known.settled)
+	}
+}

@@ -20,21 +20,18 @@ type standing struct {
 	// when none could any more.
 	promising bool
 	ended     time.Time
-	// settled is when the finalizer that we added to a context has settled; any other was
-	// there before this process began to work, and has at inherited. proven are the
-	// contexts that were found held after that.
-	settled   map[types.UID]time.Time
-	inherited time.Time
-	proven    map[types.UID]bool
+	// settled is when the finalizer on a context has settled, and proven are the contexts
+	// that were found held after that.
+	settled map[types.UID]time.Time
+	proven  map[types.UID]bool
 }
 
 func newStanding(began time.Time) *standing {
 	return &standing{
-		written:   map[types.UID]string{},
-		ended:     began,
-		settled:   map[types.UID]time.Time{},
-		inherited: began.Add(settleTime),
-		proven:    map[types.UID]bool{},
+		written: map[types.UID]string{},
+		ended:   began,
+		settled: map[types.UID]time.Time{},
+		proven:  map[types.UID]bool{},
 	}
 }
 
@@ -46,18 +43,24 @@ func (s *standing) wrote(object client.Object, version string) {
 	}
 }
 
-// holdsFrom remembers that the finalizer was added to a context.
-func (s *standing) holdsFrom(context client.Object, now time.Time, settles time.Duration) {
-	delete(s.proven, context.GetUID())
-	s.settled[context.GetUID()] = now.Add(settles)
+// held remembers when the finalizer that was added to a context has settled.
+func (s *standing) held(context client.Object, settled time.Time) {
+	s.settled[context.GetUID()] = settled
 }
 
-// settles is when the finalizer on a context has settled.
-func (s *standing) settles(context client.Object) time.Time {
-	if settled, found := s.settled[context.GetUID()]; found {
-		return settled
+// saw takes in whether the cache shows the finalizer on a context. One that we do not know
+// of is taken for new: a predecessor of this process may have added it just before its end,
+// or we did and never heard of it.
+func (s *standing) saw(context client.Object, held bool, now time.Time) {
+	uid := context.GetUID()
+	if !held {
+		delete(s.settled, uid)
+		delete(s.proven, uid)
+		return
 	}
-	return s.inherited
+	if _, known := s.settled[uid]; !known {
+		s.settled[uid] = now.Add(settleTime)
+	}
 }
 
 // catchUp forgets the writes that the cache shows by now, and all of the objects that it
