@@ -45,6 +45,7 @@ unit: ## Run the unit tests.
 e2e: ## Run the e2e suites, each on its own embedded control plane.
 	KUBEBUILDER_ASSETS="$$($(CONTROLPLANE) binaries)" go test ./e2e/cell -count=1 -timeout=30m
 	go test ./e2e -v -count=1 -timeout=60m -ginkgo.v
+	INTERPRETER=lua go test ./e2e -v -count=1 -timeout=30m -ginkgo.v -ginkgo.label-filter=forms
 
 .PHONY: vet
 vet: ## Run go vet.
@@ -63,6 +64,10 @@ bench-latency: tools-present ## Compare a binding's way to Ready with Karmada's 
 .PHONY: bench-scale
 bench-scale: tools-present ## Run the presence controller alone against 200, 2,000 and 10,000 bindings.
 	go run ./e2e/bench scale
+
+.PHONY: bench-interpreter
+bench-interpreter: ## Run the rules of interpretation as functions and in Lua, and the webhook under load.
+	go run ./e2e/bench interpreter
 
 ##@ Generated files
 

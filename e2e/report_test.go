@@ -92,7 +92,7 @@ func letGo(ctx context.Context, cell string, copied *v1alpha.NetworkContext) {
 	Expect(client.IgnoreNotFound(inCell(cell).Patch(ctx, free, client.MergeFrom(held)))).To(Succeed())
 }
 
-var _ = Describe("What the cells report", func() {
+var _ = Describe("What the cells report", Label("forms"), func() {
 	It("is seen on the ResourceBinding, the context and the binding, through delivery, edit and withdrawal", func(ctx SpecContext) {
 		w := newWorld(ctx)
 		network := w.declareNetwork(ctx, "default")

@@ -21,12 +21,14 @@ const (
 
 	near = "us-central-1"
 	far  = "eu-west-1"
+	// pulled is the location of a pull-mode cell.
+	pulled = "sa-east-1"
 	// spareCell serves no location until a spec labels it.
 	spareCell = "spare"
 )
 
 // cells of the suite, by name.
-var cells = []controlplane.Cell{{Name: "us-1", Location: near}, {Name: "eu-1", Location: far}, {Name: spareCell}}
+var cells = []controlplane.Cell{{Name: "us-1", Location: near}, {Name: "eu-1", Location: far}, {Name: "sa-1", Location: pulled, Pull: true}, {Name: spareCell}}
 
 var (
 	// plane is the one control plane of the suite.

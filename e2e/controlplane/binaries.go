@@ -33,6 +33,7 @@ var upstream = []struct{ name, module, pkg string }{
 	{"etcd", kubernetesModule, "go.etcd.io/etcd/server/v3"},
 	{"kube-apiserver", kubernetesModule, "k8s.io/kubernetes/cmd/kube-apiserver"},
 	{"kube-controller-manager", kubernetesModule, "k8s.io/kubernetes/cmd/kube-controller-manager"},
+	{"karmada-agent", ".", karmadaModule + "/cmd/agent"},
 	{"karmada-aggregated-apiserver", ".", karmadaModule + "/cmd/aggregated-apiserver"},
 	{"karmada-webhook", ".", karmadaModule + "/cmd/webhook"},
 	{"karmada-controller-manager", ".", karmadaModule + "/cmd/controller-manager"},

@@ -25,6 +25,9 @@ type Cell struct {
 	Name string
 	// Location that its label names; empty for a cell without the label.
 	Location string
+	// Pull has Karmada's own agent in the cell fetch what is for it, in place of Karmada's
+	// controllers writing to the cell.
+	Pull bool
 }
 
 // Options say what to start. The zero value of a field is as its comment says.
@@ -198,7 +201,15 @@ func (c *ControlPlane) file(name string) string { return filepath.Join(c.options
 
 // run starts a process, records it, and returns once it serves at ready.
 func (c *ControlPlane) run(ctx context.Context, name, binary, ready string, args ...string) error {
-	process := &Process{Name: name, Path: c.binaries[binary], Args: args, Log: c.file("log/" + name + ".log"), Ready: ready}
+	return c.runWith(ctx, nil, name, binary, ready, args...)
+}
+
+// runWith is run with more environment variables.
+func (c *ControlPlane) runWith(ctx context.Context, environment []string, name, binary, ready string, args ...string) error {
+	process := &Process{
+		Name: name, Path: c.binaries[binary], Args: args, Environment: environment,
+		Log: c.file("log/" + name + ".log"), Ready: ready,
+	}
 	if err := c.launch(process); err != nil {
 		return err
 	}
@@ -329,7 +340,10 @@ func (c *ControlPlane) Restart(ctx context.Context, name string) error {
 	if err := process.kill(ctx); err != nil {
 		return err
 	}
-	again := &Process{Name: process.Name, Path: process.Path, Args: process.Args, Log: process.Log, Ready: process.Ready}
+	again := &Process{
+		Name: process.Name, Path: process.Path, Args: process.Args, Environment: process.Environment,
+		Log: process.Log, Ready: process.Ready,
+	}
 	if err := c.launch(again); err != nil {
 		return err
 	}

@@ -192,8 +192,53 @@ func (c *ControlPlane) startScheduler(ctx context.Context, name, binary string, 
 		"--kubeconfig="+c.Hub().Kubeconfig, "--leader-elect=false", "--enable-scheduler-estimator=false", "--v=2"), more...)...)
 }
 
-// join makes a cell a push-mode member of Karmada and returns once it is Ready.
+// join makes a cell a member of Karmada and returns once it is Ready.
 func (c *ControlPlane) join(ctx context.Context, cell Cell) error {
+	register := c.register
+	if cell.Pull {
+		register = c.startAgent
+	}
+	if err := register(ctx, cell); err != nil {
+		return fmt.Errorf("join cell %s: %w", cell.Name, err)
+	}
+	return c.awaitCell(ctx, cell.Name)
+}
+
+// startAgent starts Karmada's agent of a pull-mode cell, which registers the cell itself,
+// and labels what it registered.
+func (c *ControlPlane) startAgent(ctx context.Context, cell Cell) error {
+	flags, ready, err := c.health("/healthz")
+	if err != nil {
+		return err
+	}
+	member := c.Cell(cell.Name)
+	// The agent reads the kubeconfig of its own cell as any in-cluster controller does.
+	environment := []string{"KUBECONFIG=" + member.Kubeconfig}
+	err = c.runWith(ctx, environment, AgentProcess(cell.Name), "karmada-agent", ready, append(flags,
+		"--karmada-kubeconfig="+c.Hub().Kubeconfig, "--karmada-context=hub",
+		"--cluster-name="+cell.Name, "--cluster-api-endpoint="+member.Config.Host,
+		"--report-secrets=None", "--leader-elect=false", "--v=2",
+		"--cluster-status-update-frequency="+clusterStatusFrequency,
+		"--cluster-failure-threshold="+clusterThreshold, "--cluster-success-threshold="+clusterThreshold)...)
+	if err != nil || cell.Location == "" {
+		return err
+	}
+	return c.retry(ctx, "cell "+cell.Name+" to register", func(ctx context.Context) error {
+		var cluster clusterv1alpha1.Cluster
+		if err := c.Hub().Client.Get(ctx, client.ObjectKey{Name: cell.Name}, &cluster); err != nil {
+			return err
+		}
+		labelled := cluster.DeepCopy()
+		metav1.SetMetaDataLabel(&labelled.ObjectMeta, v1alpha.TopologyLocationLabel, cell.Location)
+		return c.Hub().Client.Patch(ctx, labelled, client.MergeFrom(&cluster))
+	})
+}
+
+// AgentProcess is the name of the process of Karmada's agent in a pull-mode cell.
+func AgentProcess(cell string) string { return "cell-" + cell + "-karmada-agent" }
+
+// register joins a push-mode cell.
+func (c *ControlPlane) register(ctx context.Context, cell Cell) error {
 	hub, member := c.Hub(), c.Cell(cell.Name)
 	token, err := c.memberToken(ctx, member, "karmada-"+cell.Name)
 	if err != nil {
@@ -205,7 +250,7 @@ func (c *ControlPlane) join(ctx context.Context, cell Cell) error {
 	}
 	var system corev1.Namespace
 	if err := member.Client.Get(ctx, client.ObjectKey{Name: "kube-system"}, &system); err != nil {
-		return fmt.Errorf("read the identity of cell %s: %w", cell.Name, err)
+		return fmt.Errorf("read its identity: %w", err)
 	}
 	secret := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: clustersNamespace, Name: cell.Name},
@@ -224,10 +269,10 @@ func (c *ControlPlane) join(ctx context.Context, cell Cell) error {
 	}
 	for _, object := range []client.Object{secret, cluster} {
 		if err := hub.Client.Create(ctx, object); err != nil {
-			return fmt.Errorf("join cell %s: create %T: %w", cell.Name, object, err)
+			return fmt.Errorf("create %T: %w", object, err)
 		}
 	}
-	return c.awaitCell(ctx, cell.Name)
+	return nil
 }
 
 // memberToken makes the account by which Karmada acts in a cell.

@@ -28,6 +28,8 @@ type Process struct {
 	// Path and Args are what was started.
 	Path string
 	Args []string
+	// Environment is what it was given beside that of this process, as NAME=value.
+	Environment []string
 	// Log is the file that has what it printed.
 	Log string
 	// Ready is the URL that answers 200 once it serves.
@@ -64,6 +66,7 @@ func (p *Process) start(detached bool) error {
 	}
 	defer log.Close() //nolint:errcheck // the child has its own handle
 	command := exec.Command(p.Path, p.Args...)
+	command.Env = append(os.Environ(), p.Environment...)
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if !detached {
