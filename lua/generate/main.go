@@ -37,9 +37,9 @@ func generate() error {
 		return err
 	}
 	return errors.Join(
-		writeManifest("manifests/retention.yaml", retention),
-		writeManifest("manifests/status.yaml", status),
-		writeManifest("manifests/webhook.yaml", webhook()),
+		writeManifest("common", "retention.yaml", retention),
+		writeManifest("lua", "status.yaml", status),
+		writeManifest("webhook", "webhook.yaml", webhook()),
 		writeRevision("../interpreter/zz_generated.revision.go", revision),
 	)
 }
@@ -132,12 +132,17 @@ func webhook() *configv1alpha1.ResourceInterpreterWebhookConfiguration {
 	}
 }
 
-func writeManifest(path string, object any) error {
+// writeManifest writes what package lua embeds, and the same into the folder of the hub's
+// chart with what is installed in every case, by the Lua form, or by the webhook.
+func writeManifest(installed, name string, object any) error {
 	manifest, err := yaml.Marshal(object)
 	if err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", name, err)
 	}
-	return write(path, append([]byte(header), manifest...))
+	content := append([]byte(header), manifest...)
+	return errors.Join(
+		write(filepath.Join("manifests", name), content),
+		write(filepath.Join("../charts/network-presence-hub/interpreter", installed, name), content))
 }
 
 func writeRevision(path, revision string) error {
@@ -156,6 +161,9 @@ const Revision = %q
 }
 
 func write(path string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return fmt.Errorf("write: %w", err)
+	}
 	if err := os.WriteFile(path, content, 0o644); err != nil {
 		return fmt.Errorf("write: %w", err)
 	}
