@@ -5,7 +5,10 @@ import (
 )
 
 // NetworkInterfaceClaimNetworkAvailable is the cell agent's own condition on a claim:
-// the network is here and carries what the claim asks for.
+// the network is here and carries what the claim asks for. Whoever allocates addresses
+// creates the interface soon after reading True, within the agent's allocation grace (five
+// seconds unless it was given another), or reads again: for that long at least the network
+// stays, even if it is withdrawn meanwhile.
 const NetworkInterfaceClaimNetworkAvailable = "NetworkAvailable"
 
 // Reasons of NetworkInterfaceClaimNetworkAvailable.

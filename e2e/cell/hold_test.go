@@ -112,7 +112,7 @@ func TestWithdrawnPromiseStillBinds(t *testing.T) {
 			// Long after the agent's start, whose own wait must not be what holds here.
 			w.staysHeld(context, 2*grace)
 			withdraw(w, context, claim)
-			w.staysHeld(context, grace/2)
+			w.staysHeld(context, grace/4)
 			nic := w.attach("late", network)
 			w.staysHeld(context, 3*grace)
 			w.delete(nic)
@@ -131,7 +131,7 @@ func TestRestartedAgentKeepsThePromisesOfItsPredecessor(t *testing.T) {
 	w.delete(claim)
 	w.delete(context)
 	startAgent(t)
-	w.staysHeld(context, grace/2)
+	w.staysHeld(context, grace/4)
 	nic := w.attach("late", network)
 	w.staysHeld(context, 3*grace)
 	w.delete(nic)

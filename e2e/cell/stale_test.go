@@ -177,7 +177,7 @@ func TestPromiseThatTheAgentDoesNotKnowOfBinds(t *testing.T) {
 	w.eligible(claim)
 	w.delete(context)
 	w.refused(claim, v1alpha.ReasonNetworkNotAvailableInLocation)
-	w.staysHeld(context, grace/2)
+	w.staysHeld(context, grace/4)
 	eyes.deaf.Store(false)
 	eyes.look()
 	w.becomesGone(context)
