@@ -181,6 +181,9 @@ func goOutput(ctx context.Context, folder string, args ...string) (string, error
 	command.Dir = folder
 	output, err := command.Output()
 	var exit *exec.ExitError
+	if errors.Is(err, exec.ErrNotFound) {
+		return "", errors.New("the command go is not on the PATH: install the Go that go.mod asks for, or a later one")
+	}
 	if errors.As(err, &exit) {
 		return "", fmt.Errorf("go %s: %s", strings.Join(args, " "), strings.TrimSpace(string(exit.Stderr)))
 	}

@@ -12,6 +12,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,7 +24,7 @@ type authority struct {
 	folder      string
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
-	serial      int64
+	serial      atomic.Int64 // of the certificate issued last
 }
 
 // newAuthority makes an authority and writes ca.crt to the folder.
@@ -43,7 +44,8 @@ func newAuthority(folder string) (*authority, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the authority's certificate: %w", err)
 	}
-	a := &authority{folder: folder, certificate: certificate, key: key, serial: 1}
+	a := &authority{folder: folder, certificate: certificate, key: key}
+	a.serial.Store(1)
 	return a, writePEM(a.file("ca.crt"), "CERTIFICATE", der)
 }
 
@@ -51,8 +53,7 @@ func (a *authority) file(name string) string { return filepath.Join(a.folder, na
 
 // issue writes name.crt and name.key, for a client or a server on the loopback interface.
 func (a *authority) issue(name string, subject pkix.Name) error {
-	a.serial++
-	template := certificateTemplate(a.serial, subject)
+	template := certificateTemplate(a.serial.Add(1), subject)
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
 	template.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1), net.IPv4(10, 96, 0, 1)}
 	template.DNSNames = []string{"localhost", "kubernetes.default.svc", "karmada-aggregated-apiserver.karmada-system.svc"}

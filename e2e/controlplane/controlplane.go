@@ -3,11 +3,9 @@ package controlplane
 import (
 	"context"
 	"crypto/x509/pkix"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -25,15 +23,17 @@ type Cell struct {
 	Name string
 	// Location that its label names; empty for a cell without the label.
 	Location string
-	// Pull has Karmada's own agent in the cell fetch what is for it, in place of Karmada's
-	// controllers writing to the cell.
+	// Pull joins the cell in pull mode: a karmada-agent of its own asks the hub what to
+	// place there. Otherwise Karmada's controllers on the hub place it.
 	Pull bool
+	// Agent runs our agent in the cell, which must have a Location.
+	Agent bool
 }
 
 // Options say what to start. The zero value of a field is as its comment says.
 type Options struct {
-	// Dir keeps the state: keys, kubeconfigs, logs, etcd's data. It must not exist, or be
-	// left over from a control plane that is gone. Required.
+	// Dir keeps the state: keys, kubeconfigs, logs, etcd's data. It must be empty, not
+	// there, or left over from a control plane that is gone. Required.
 	Dir string
 	// Cells to join; none by default.
 	Cells []Cell
@@ -45,6 +45,9 @@ type Options struct {
 	// Interpreter is the form of the rules by which Karmada interprets NetworkContexts:
 	// InterpreterWebhook, which it is by default, or InterpreterLua.
 	Interpreter string
+	// CellDown is how long a cell must not answer until Karmada says so, and answer again
+	// until Karmada takes that back; in whole seconds, 4 by default.
+	CellDown time.Duration
 	// Detached processes outlive the one that starts them; see Down.
 	Detached bool
 	// Progress gets a line for each thing that takes long; nil for none.
@@ -59,39 +62,57 @@ type ControlPlane struct {
 	client   *http.Client
 	ports    ports
 	karmada  string // folder of Karmada's module
+	etcd     string // URL
 
 	authority *authority
 
 	mu        sync.Mutex
 	processes []*Process
 	planes    map[string]*Plane
+	cells     map[string]Cell
+	started   int // planes so far
+	// guards are told of each process that ends by itself.
+	guards map[*context.CancelCauseFunc]struct{}
 }
 
-// ErrUp is returned by Start where a control plane with this state is running.
-var ErrUp = errors.New("a control plane is up already")
-
 // Start starts a control plane and returns once it serves and every cell is Ready. Where
-// it fails, everything it started is ended, and the error names what failed.
+// it fails, everything it started is ended, and the error names what failed; the state
+// folder is left, for its logs. The error is ErrUp where a control plane runs from the
+// folder already.
 func Start(ctx context.Context, options Options) (*ControlPlane, error) {
-	if err := validateInterpreter(options.Interpreter); err != nil {
+	if err := options.validate(); err != nil {
 		return nil, err
 	}
-	c := &ControlPlane{options: options, began: time.Now(), planes: map[string]*Plane{}}
+	c := &ControlPlane{
+		options: options, began: time.Now(),
+		planes: map[string]*Plane{}, cells: map[string]Cell{}, guards: map[*context.CancelCauseFunc]struct{}{},
+	}
+	var err error
+	if c.options.Dir, err = filepath.Abs(options.Dir); err != nil {
+		return nil, fmt.Errorf("find the state folder: %w", err)
+	}
+	release, err := claim(c.options.Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
 	if err := c.prepare(ctx); err != nil {
 		return nil, err
 	}
 	c.began = time.Now()
-	if err := c.startAll(ctx); err != nil {
-		return nil, errors.Join(err, c.Stop(context.WithoutCancel(ctx)))
+	if err := c.guarded(ctx, c.startAll); err != nil {
+		return nil, errors.Join(err, killAll(context.WithoutCancel(ctx), c.processes))
 	}
 	c.say("up in %s", time.Since(c.began).Round(100*time.Millisecond))
 	return c, nil
 }
 
-// prepare makes the state folder, the binaries and the keys.
+// prepare makes the binaries and the keys.
 func (c *ControlPlane) prepare(ctx context.Context) error {
-	if err := c.claim(); err != nil {
-		return err
+	for _, folder := range []string{"pki/webhook", "pki/" + webhookFolder, "log", "bin"} {
+		if err := os.MkdirAll(c.file(folder), 0o755); err != nil {
+			return fmt.Errorf("make the state folder: %w", err)
+		}
 	}
 	var err error
 	if c.binaries, err = buildAll(ctx, c.file("bin"), c.say); err != nil {
@@ -105,29 +126,6 @@ func (c *ControlPlane) prepare(ctx context.Context) error {
 	}
 	c.client, err = readyClient(c.file("pki/admin.crt"), c.file("pki/admin.key"))
 	return err
-}
-
-// claim makes the state folder anew, unless a control plane runs from it.
-func (c *ControlPlane) claim() error {
-	running, err := read(c.options.Dir)
-	if err != nil {
-		return err
-	}
-	for _, process := range running {
-		if process.Alive() {
-			return fmt.Errorf("%w: %s runs as pid %d, with its state in %s; end it first (make down)",
-				ErrUp, process.Name, process.PID, c.options.Dir)
-		}
-	}
-	if err := os.RemoveAll(c.options.Dir); err != nil {
-		return fmt.Errorf("clear the state folder: %w", err)
-	}
-	for _, folder := range []string{"pki/webhook", "pki/" + webhookFolder, "log", "bin"} {
-		if err := os.MkdirAll(c.file(folder), 0o755); err != nil {
-			return fmt.Errorf("make the state folder: %w", err)
-		}
-	}
-	return nil
 }
 
 func (c *ControlPlane) makeKeys() error {
@@ -149,20 +147,40 @@ func (c *ControlPlane) makeKeys() error {
 	return c.authority.serviceAccounts()
 }
 
+// guarded does something that needs what runs. Where a process ends by itself meanwhile,
+// it gives up, and the error says which and shows the end of its log.
+func (c *ControlPlane) guarded(ctx context.Context, do func(context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c.mu.Lock()
+	c.guards[&cancel] = struct{}{}
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		delete(c.guards, &cancel)
+		c.mu.Unlock()
+	}()
+	err := do(ctx)
+	var died *diedError
+	if err != nil && errors.As(context.Cause(ctx), &died) {
+		return died
+	}
+	return err
+}
+
 // startAll starts everything, what does not depend on each other at once.
 func (c *ControlPlane) startAll(ctx context.Context) error {
-	etcd, err := c.startEtcd(ctx)
-	if err != nil {
+	if err := c.startEtcd(ctx); err != nil {
 		return err
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return c.startHub(groupCtx, etcd) })
-	group.Go(func() error { return c.startPlatform(groupCtx, etcd) })
+	group.Go(func() error { return c.startHub(groupCtx) })
+	group.Go(func() error { return c.startPlatform(groupCtx) })
 	for _, project := range c.options.Projects {
-		group.Go(func() error { return c.startProject(groupCtx, etcd, project) })
+		group.Go(func() error { return c.startProject(groupCtx, project) })
 	}
 	for _, cell := range c.options.Cells {
-		group.Go(func() error { return c.startCell(groupCtx, etcd, cell) })
+		group.Go(func() error { return c.startCell(groupCtx, cell) })
 	}
 	if err := group.Wait(); err != nil {
 		return err
@@ -201,21 +219,15 @@ func (c *ControlPlane) file(name string) string { return filepath.Join(c.options
 
 // run starts a process, records it, and returns once it serves at ready.
 func (c *ControlPlane) run(ctx context.Context, name, binary, ready string, args ...string) error {
-	return c.runWith(ctx, nil, name, binary, ready, args...)
-}
-
-// runWith is run with more environment variables.
-func (c *ControlPlane) runWith(ctx context.Context, environment []string, name, binary, ready string, args ...string) error {
-	process := &Process{
-		Name: name, Path: c.binaries[binary], Args: args, Environment: environment,
-		Log: c.file("log/" + name + ".log"), Ready: ready,
-	}
+	process := &Process{Name: name, Path: c.binaries[binary], Args: args, Log: c.file("log/" + name + ".log"), Ready: ready}
 	if err := c.launch(process); err != nil {
 		return err
 	}
 	return process.awaitReady(ctx, c.client)
 }
 
+// launch starts a process and writes its number down before it does anything, so that
+// Down finds it even where this process is killed.
 func (c *ControlPlane) launch(process *Process) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -224,36 +236,24 @@ func (c *ControlPlane) launch(process *Process) error {
 	}
 	c.processes = slices.DeleteFunc(c.processes, func(p *Process) bool { return p.Name == process.Name })
 	c.processes = append(c.processes, process)
-	return c.record()
+	if err := write(c.options.Dir, c.processes); err != nil {
+		return errors.Join(err, process.strike())
+	}
+	go c.tellOfDeath(process)
+	return process.release()
 }
 
-// record writes down what runs after each start, so that Down finds it even where the
-// starting process is killed.
-func (c *ControlPlane) record() error {
-	state, err := json.MarshalIndent(c.processes, "", " ")
-	if err != nil {
-		return fmt.Errorf("encode the state: %w", err)
+// tellOfDeath tells the guards when a process ends by itself.
+func (c *ControlPlane) tellOfDeath(process *Process) {
+	<-process.exited
+	if process.struck.Load() {
+		return
 	}
-	if err := os.WriteFile(c.file("state.json.new"), state, 0o644); err != nil {
-		return fmt.Errorf("write the state: %w", err)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for cancel := range c.guards {
+		(*cancel)(process.died())
 	}
-	return os.Rename(c.file("state.json.new"), c.file("state.json"))
-}
-
-// read returns the processes that a state folder records; none where there is no state.
-func read(dir string) ([]*Process, error) {
-	state, err := os.ReadFile(filepath.Join(dir, "state.json"))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read the state: %w", err)
-	}
-	var processes []*Process
-	if err := json.Unmarshal(state, &processes); err != nil {
-		return nil, fmt.Errorf("read the state in %s: %w", dir, err)
-	}
-	return processes, nil
 }
 
 // Stop ends every process and removes the state.
@@ -261,35 +261,6 @@ func (c *ControlPlane) Stop(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return end(ctx, c.processes, c.options.Dir)
-}
-
-// Down ends the control plane whose state is in dir, started by whomever, and removes the
-// state. It does nothing where there is none.
-func Down(ctx context.Context, dir string) error {
-	processes, err := read(dir)
-	if err != nil {
-		return err
-	}
-	return end(ctx, processes, dir)
-}
-
-// end kills the processes, last started first, and removes dir. Nothing in it is worth an
-// orderly end.
-func end(ctx context.Context, processes []*Process, dir string) error {
-	var errs []error
-	for _, process := range slices.Backward(processes) {
-		errs = append(errs, process.signal(syscall.SIGKILL))
-	}
-	for _, process := range processes {
-		errs = append(errs, process.kill(ctx))
-	}
-	if err := errors.Join(errs...); err != nil {
-		return err
-	}
-	if err := os.RemoveAll(dir); err != nil {
-		return fmt.Errorf("remove the state: %w", err)
-	}
-	return nil
 }
 
 // process finds a process by name, and fails where there is none.
@@ -312,9 +283,6 @@ func (c *ControlPlane) Kill(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	c.mu.Lock()
-	process.killed = true
-	c.mu.Unlock()
 	return process.kill(ctx)
 }
 
@@ -324,15 +292,19 @@ func (c *ControlPlane) Forget(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
+	if err := process.kill(ctx); err != nil {
+		return err
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.processes = slices.DeleteFunc(c.processes, func(p *Process) bool { return p == process })
-	return errors.Join(process.kill(ctx), c.record())
+	return write(c.options.Dir, c.processes)
 }
 
-// Restart starts a process again as it was started first, ending it where it still runs,
-// and returns once it serves.
-func (c *ControlPlane) Restart(ctx context.Context, name string) error {
+// Restart starts a process again as it was started first, with more flags behind the
+// others where some are given; it ends the process where it still runs, and returns once
+// it serves.
+func (c *ControlPlane) Restart(ctx context.Context, name string, more ...string) error {
 	process, err := c.process(name)
 	if err != nil {
 		return err
@@ -341,7 +313,7 @@ func (c *ControlPlane) Restart(ctx context.Context, name string) error {
 		return err
 	}
 	again := &Process{
-		Name: process.Name, Path: process.Path, Args: process.Args, Environment: process.Environment,
+		Name: process.Name, Path: process.Path, Args: process.Args, More: more,
 		Log: process.Log, Ready: process.Ready,
 	}
 	if err := c.launch(again); err != nil {
@@ -365,13 +337,13 @@ func (c *ControlPlane) signal(name string, signal syscall.Signal) error {
 }
 
 // Dead says which processes ended by themselves, with the end of the log of each; nil
-// while all run.
+// where none did.
 func (c *ControlPlane) Dead() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var errs []error
 	for _, process := range c.processes {
-		if !process.killed && !process.Alive() {
+		if !process.Alive() && !process.struck.Load() {
 			errs = append(errs, process.died())
 		}
 	}

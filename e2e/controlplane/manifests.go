@@ -11,9 +11,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/util/yaml"
@@ -40,16 +42,27 @@ func apply(ctx context.Context, plane *Plane, manifest []byte) error {
 		if len(object.Object) == 0 {
 			continue
 		}
-		// A kind whose definition was made a moment ago is not served yet.
-		var last error
-		err = wait.ExponentialBackoffWithContext(ctx, apiBackoff, func(ctx context.Context) (bool, error) {
-			last = plane.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(fieldManager), client.ForceOwnership)
-			return last == nil, nil
-		})
-		if err != nil {
-			return fmt.Errorf("install %s %q on %s: %w", object.GetKind(), object.GetName(), plane.Name, errors.Join(last, err))
+		if err := applyObject(ctx, plane, object); err != nil {
+			return err
 		}
 	}
+}
+
+// applyObject makes one object so. It tries again while the object's kind, whose definition
+// may have been made a moment ago, or a webhook is not served yet.
+func applyObject(ctx context.Context, plane *Plane, object *unstructured.Unstructured) error {
+	var last error
+	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, readyTimeout, true, func(ctx context.Context) (bool, error) {
+		last = plane.Client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(fieldManager), client.ForceOwnership)
+		if apierrors.IsInvalid(last) || apierrors.IsBadRequest(last) || apierrors.IsForbidden(last) {
+			return false, last
+		}
+		return last == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("install %s %q on %s: %w", object.GetKind(), object.GetName(), plane.Name, errors.Join(last, err))
+	}
+	return nil
 }
 
 // applyAll makes the objects of several files so, at once.
@@ -88,18 +101,18 @@ func installCRDs(ctx context.Context, plane *Plane, plurals ...string) error {
 
 // awaitCRDs returns once every CRD of a plane is served.
 func awaitCRDs(ctx context.Context, plane *Plane) error {
-	return wait.ExponentialBackoffWithContext(ctx, apiBackoff, func(ctx context.Context) (bool, error) {
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, readyTimeout, true, func(ctx context.Context) (bool, error) {
 		var definitions apiextensionsv1.CustomResourceDefinitionList
 		if err := plane.Client.List(ctx, &definitions); err != nil {
-			return false, fmt.Errorf("list the CRDs of %s: %w", plane.Name, err)
+			return false, err
 		}
-		for _, definition := range definitions.Items {
-			if !established(&definition) {
-				return false, nil
-			}
-		}
-		return true, nil
+		waits := slices.ContainsFunc(definitions.Items, func(d apiextensionsv1.CustomResourceDefinition) bool { return !established(&d) })
+		return !waits, nil
 	})
+	if err != nil {
+		return fmt.Errorf("wait for the CRDs of %s: %w", plane.Name, err)
+	}
+	return nil
 }
 
 func established(definition *apiextensionsv1.CustomResourceDefinition) bool {

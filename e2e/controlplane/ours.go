@@ -70,9 +70,27 @@ func (c *ControlPlane) installCharts(ctx context.Context) error {
 	return nil
 }
 
-// ConnectProject makes the Secret that connects a project of Options to the hub.
+// AddProject starts a plane for a project and connects it, as Start does for those of
+// Options. What it started before it failed runs until Stop.
+func (c *ControlPlane) AddProject(ctx context.Context, name string) error {
+	if err := validateProject(name); err != nil {
+		return err
+	}
+	return c.guarded(ctx, func(ctx context.Context) error {
+		if err := c.startProject(ctx, name); err != nil {
+			return err
+		}
+		return c.ConnectProject(ctx, name)
+	})
+}
+
+// ConnectProject makes the Secret that connects a project, of Options or added, to the hub.
 func (c *ControlPlane) ConnectProject(ctx context.Context, project string) error {
-	content, err := os.ReadFile(c.Project(project).Kubeconfig)
+	plane, err := c.find("project-" + project)
+	if err != nil {
+		return err
+	}
+	content, err := os.ReadFile(plane.Kubeconfig)
 	if err != nil {
 		return fmt.Errorf("read the kubeconfig of project %s: %w", project, err)
 	}

@@ -41,6 +41,9 @@ type Plane struct {
 // Process is the name of the plane's API server among the processes.
 func (p *Plane) Process() string { return p.Name + "-apiserver" }
 
+// controllers is the name of the plane's kube-controller-manager among the processes.
+func (p *Plane) controllers() string { return p.Name + "-controller-manager" }
+
 // Hub is the Karmada API server.
 func (c *ControlPlane) Hub() *Plane { return c.plane("hub") }
 
@@ -54,13 +57,21 @@ func (c *ControlPlane) Project(name string) *Plane { return c.plane("project-" +
 func (c *ControlPlane) Cell(name string) *Plane { return c.plane("cell-" + name) }
 
 func (c *ControlPlane) plane(name string) *Plane {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	plane, ok := c.planes[name]
-	if !ok {
-		panic(fmt.Sprintf("the control plane has no %s", name))
+	plane, err := c.find(name)
+	if err != nil {
+		panic(err) // a mistake in the test or command that asks
 	}
 	return plane
+}
+
+func (c *ControlPlane) find(name string) (*Plane, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	plane, found := c.planes[name]
+	if !found {
+		return nil, fmt.Errorf("the control plane has no %s", name)
+	}
+	return plane, nil
 }
 
 // Scheme has every kind that the control plane serves.
@@ -77,25 +88,29 @@ func Scheme() *runtime.Scheme {
 	return scheme
 }
 
-func (c *ControlPlane) startEtcd(ctx context.Context) (string, error) {
+func (c *ControlPlane) startEtcd(ctx context.Context) error {
 	clients, err1 := c.ports.free()
 	peers, err2 := c.ports.free()
 	if err := errors.Join(err1, err2); err != nil {
-		return "", err
+		return err
 	}
 	url, peer := fmt.Sprintf("http://127.0.0.1:%d", clients), fmt.Sprintf("http://127.0.0.1:%d", peers)
-	err := c.run(ctx, "etcd", "etcd", url+"/readyz",
+	c.etcd = url
+	return c.run(ctx, "etcd", "etcd", url+"/readyz",
 		"--data-dir="+c.file("etcd"),
 		"--listen-client-urls="+url, "--advertise-client-urls="+url,
 		"--listen-peer-urls="+peer, "--initial-advertise-peer-urls="+peer, "--initial-cluster=default="+peer,
 		"--unsafe-no-fsync", // the data is worth nothing after a power failure
 		"--quota-backend-bytes=8589934592", "--log-level=warn")
-	return url, err
 }
 
 // startPlane starts an API server and, with the named controllers, its controller manager.
-func (c *ControlPlane) startPlane(ctx context.Context, etcd, name, controllers string) (*Plane, error) {
+func (c *ControlPlane) startPlane(ctx context.Context, name, controllers string) (*Plane, error) {
 	port, err := c.ports.free()
+	if err != nil {
+		return nil, err
+	}
+	prefix, err := c.prefix(name)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +120,7 @@ func (c *ControlPlane) startPlane(ctx context.Context, etcd, name, controllers s
 	}
 	pki := c.file("pki")
 	err = c.run(ctx, plane.Process(), "kube-apiserver", fmt.Sprintf("https://127.0.0.1:%d/readyz", port),
-		"--etcd-servers="+etcd, "--etcd-prefix=/"+name,
+		"--etcd-servers="+c.etcd, "--etcd-prefix="+prefix,
 		"--bind-address=127.0.0.1", "--advertise-address=127.0.0.1", "--secure-port="+strconv.Itoa(port),
 		"--authorization-mode=RBAC", "--client-ca-file="+pki+"/ca.crt",
 		"--tls-cert-file="+pki+"/server.crt", "--tls-private-key-file="+pki+"/server.key",
@@ -132,12 +147,24 @@ func (c *ControlPlane) startPlane(ctx context.Context, etcd, name, controllers s
 	return plane, c.startControllerManager(ctx, plane, controllers)
 }
 
+// prefix is where in etcd a plane has its objects: another each time, so that a cell that
+// was removed does not come back with what it had.
+func (c *ControlPlane) prefix(name string) (string, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if _, taken := c.planes[name]; taken {
+		return "", fmt.Errorf("the control plane has a %s already", name)
+	}
+	c.started++
+	return fmt.Sprintf("/%d-%s", c.started, name), nil
+}
+
 func (c *ControlPlane) startControllerManager(ctx context.Context, plane *Plane, controllers string) error {
 	port, err := c.ports.free()
 	if err != nil {
 		return err
 	}
-	return c.run(ctx, plane.Name+"-controller-manager", "kube-controller-manager", fmt.Sprintf("https://127.0.0.1:%d/healthz", port),
+	return c.run(ctx, plane.controllers(), "kube-controller-manager", fmt.Sprintf("https://127.0.0.1:%d/healthz", port),
 		"--kubeconfig="+plane.Kubeconfig, "--authentication-kubeconfig="+plane.Kubeconfig, "--authorization-kubeconfig="+plane.Kubeconfig,
 		"--bind-address=127.0.0.1", "--secure-port="+strconv.Itoa(port), "--controllers="+controllers,
 		"--leader-elect=false", "--root-ca-file="+c.file("pki/ca.crt"),
@@ -147,20 +174,8 @@ func (c *ControlPlane) startControllerManager(ctx context.Context, plane *Plane,
 
 // writeKubeconfig writes the administrator's kubeconfig of a plane.
 func (c *ControlPlane) writeKubeconfig(plane *Plane) error {
-	kubeconfig := clientcmdapi.NewConfig()
-	kubeconfig.Clusters[plane.Name] = &clientcmdapi.Cluster{
-		Server: fmt.Sprintf("https://127.0.0.1:%d", plane.Port), CertificateAuthority: c.file("pki/ca.crt"),
-	}
-	kubeconfig.AuthInfos["admin"] = &clientcmdapi.AuthInfo{
-		ClientCertificate: c.file("pki/admin.crt"), ClientKey: c.file("pki/admin.key"),
-	}
-	kubeconfig.Contexts[plane.Name] = &clientcmdapi.Context{Cluster: plane.Name, AuthInfo: "admin"}
-	kubeconfig.CurrentContext = plane.Name
-	if err := clientcmdapi.FlattenConfig(kubeconfig); err != nil { // whole in itself: it goes into Secrets
-		return fmt.Errorf("fill in the kubeconfig of %s: %w", plane.Name, err)
-	}
-	if err := clientcmd.WriteToFile(*kubeconfig, plane.Kubeconfig); err != nil {
-		return fmt.Errorf("write the kubeconfig of %s: %w", plane.Name, err)
+	if err := c.writeUserKubeconfig(plane, "admin", plane.Kubeconfig); err != nil {
+		return err
 	}
 	config, err := clientcmd.BuildConfigFromFlags("", plane.Kubeconfig)
 	if err != nil {
@@ -171,31 +186,61 @@ func (c *ControlPlane) writeKubeconfig(plane *Plane) error {
 	return nil
 }
 
+// writeUserKubeconfig writes a kubeconfig of a plane for the user whose key pair is of the
+// name.
+func (c *ControlPlane) writeUserKubeconfig(plane *Plane, user, file string) error {
+	kubeconfig := clientcmdapi.NewConfig()
+	kubeconfig.Clusters[plane.Name] = &clientcmdapi.Cluster{
+		Server: fmt.Sprintf("https://127.0.0.1:%d", plane.Port), CertificateAuthority: c.file("pki/ca.crt"),
+	}
+	kubeconfig.AuthInfos[user] = &clientcmdapi.AuthInfo{
+		ClientCertificate: c.file("pki/" + user + ".crt"), ClientKey: c.file("pki/" + user + ".key"),
+	}
+	kubeconfig.Contexts[plane.Name] = &clientcmdapi.Context{Cluster: plane.Name, AuthInfo: user}
+	kubeconfig.CurrentContext = plane.Name
+	if err := clientcmdapi.FlattenConfig(kubeconfig); err != nil { // whole in itself: it goes into Secrets
+		return fmt.Errorf("fill in the kubeconfig of %s: %w", plane.Name, err)
+	}
+	if err := clientcmd.WriteToFile(*kubeconfig, file); err != nil {
+		return fmt.Errorf("write the kubeconfig of %s: %w", plane.Name, err)
+	}
+	return nil
+}
+
 const (
 	memberControllers = "namespace,garbagecollector,serviceaccount-token"
 	hubControllers    = memberControllers + ",clusterrole-aggregation"
 )
 
-func (c *ControlPlane) startPlatform(ctx context.Context, etcd string) error {
-	plane, err := c.startPlane(ctx, etcd, "platform", memberControllers)
+func (c *ControlPlane) startPlatform(ctx context.Context) error {
+	plane, err := c.startPlane(ctx, "platform", memberControllers)
 	if err != nil {
 		return err
 	}
 	return installCRDs(ctx, plane, "locations")
 }
 
-func (c *ControlPlane) startProject(ctx context.Context, etcd, project string) error {
-	plane, err := c.startPlane(ctx, etcd, "project-"+project, memberControllers)
+func (c *ControlPlane) startProject(ctx context.Context, project string) error {
+	plane, err := c.startPlane(ctx, "project-"+project, memberControllers)
 	if err != nil {
 		return err
 	}
 	return installCRDs(ctx, plane, "networks", "locationbindings")
 }
 
-func (c *ControlPlane) startCell(ctx context.Context, etcd string, cell Cell) error {
-	plane, err := c.startPlane(ctx, etcd, "cell-"+cell.Name, memberControllers)
+func (c *ControlPlane) startCell(ctx context.Context, cell Cell) error {
+	plane, err := c.startPlane(ctx, "cell-"+cell.Name, memberControllers)
 	if err != nil {
 		return err
 	}
-	return installCRDs(ctx, plane, "networkcontexts", "networkinterfaces", "networkinterfaceclaims", "locations")
+	c.mu.Lock()
+	c.cells[cell.Name] = cell
+	c.mu.Unlock()
+	if err := installCRDs(ctx, plane, "networkcontexts", "networkinterfaces", "networkinterfaceclaims", "locations"); err != nil {
+		return err
+	}
+	if !cell.Agent {
+		return nil
+	}
+	return c.startAgent(ctx, plane, cell)
 }

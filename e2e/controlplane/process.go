@@ -12,9 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -25,11 +27,10 @@ import (
 type Process struct {
 	// Name is what the process is called here, such as "hub-apiserver".
 	Name string
-	// Path and Args are what was started.
+	// Path and Args are what was started, and More are the flags of its last restart.
 	Path string
 	Args []string
-	// Environment is what it was given beside that of this process, as NAME=value.
-	Environment []string
+	More []string
 	// Log is the file that has what it printed.
 	Log string
 	// Ready is the URL that answers 200 once it serves.
@@ -39,8 +40,9 @@ type Process struct {
 	PID   int
 	Birth string
 
-	killed bool          // on purpose
 	exited chan struct{} // closed when the process ended; nil for one that others started
+	gate   *os.File      // what release opens
+	struck atomic.Bool   // whether it was ended from here
 }
 
 // spawner starts processes from one operating system thread that lives as long as this
@@ -58,16 +60,27 @@ func newSpawner() chan<- func() {
 	return work
 }
 
-// start runs the process. Unless it is detached, it dies with this one.
+// held is a shell script that waits for a line on descriptor 3 and then becomes what its
+// arguments say, under the same number. Where this process is killed before it recorded
+// that number, the line never comes, and the script ends.
+const held = `read -r go <&3 && exec "$0" "$@" 3<&-`
+
+// start makes the process, which does nothing before release. Unless it is detached, it
+// dies with this one.
 func (p *Process) start(detached bool) error {
 	log, err := os.OpenFile(p.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o644)
 	if err != nil {
 		return fmt.Errorf("open the log of %s: %w", p.Name, err)
 	}
 	defer log.Close() //nolint:errcheck // the child has its own handle
-	command := exec.Command(p.Path, p.Args...)
-	command.Env = append(os.Environ(), p.Environment...)
+	waits, gate, err := os.Pipe()
+	if err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
+	defer waits.Close() //nolint:errcheck // the child has its own handle
+	command := exec.Command("/bin/sh", slices.Concat([]string{"-c", held, p.Path}, p.Args, p.More)...)
 	command.Stdout, command.Stderr = log, log
+	command.ExtraFiles = []*os.File{waits}
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if !detached {
 		command.SysProcAttr.Pdeathsig = syscall.SIGKILL
@@ -75,15 +88,24 @@ func (p *Process) start(detached bool) error {
 	started := make(chan error)
 	spawner <- func() { started <- command.Start() }
 	if err := <-started; err != nil {
-		return fmt.Errorf("start %s: %w", p.Name, err)
+		return errors.Join(fmt.Errorf("start %s: %w", p.Name, err), gate.Close())
 	}
-	p.PID = command.Process.Pid
+	p.PID, p.gate = command.Process.Pid, gate
 	p.Birth, _ = birth(p.PID)
 	p.exited = make(chan struct{})
 	go func() {
 		_ = command.Wait()
 		close(p.exited)
 	}()
+	return nil
+}
+
+// release lets a process that was started go on, once.
+func (p *Process) release() error {
+	_, err := p.gate.WriteString("go\n")
+	if err := errors.Join(err, p.gate.Close()); err != nil {
+		return fmt.Errorf("start %s: %w", p.Name, err)
+	}
 	return nil
 }
 
@@ -101,8 +123,12 @@ func (p *Process) awaitReady(ctx context.Context, client *http.Client) error {
 		last = answers(ctx, client, p.Ready)
 		return last == nil, nil
 	})
-	if err != nil {
-		return fmt.Errorf("wait for %s: %w", p.Name, errors.Join(err, last))
+	var died *diedError
+	switch {
+	case errors.As(err, &died):
+		return died
+	case err != nil:
+		return fmt.Errorf("wait for %s, whose log is %s: %w", p.Name, p.Log, errors.Join(err, last))
 	}
 	return nil
 }
@@ -138,12 +164,19 @@ func readyClient(certificate, key string) (*http.Client, error) {
 	}, nil
 }
 
+// diedError says that a process ended by itself.
+type diedError struct{ name, log, end string }
+
+func (e *diedError) Error() string {
+	return fmt.Sprintf("%s ended; the end of its log (%s):\n%s", e.name, e.log, e.end)
+}
+
 func (p *Process) died() error {
 	log, err := os.ReadFile(p.Log)
 	if err != nil {
-		return fmt.Errorf("%s ended, and its log cannot be read: %w", p.Name, err)
+		log = fmt.Appendf(nil, "it cannot be read: %v", err)
 	}
-	return fmt.Errorf("%s ended; the end of its log (%s):\n%s", p.Name, p.Log, tail(log, 20))
+	return &diedError{name: p.Name, log: p.Log, end: tail(log, 20)}
 }
 
 // Alive tells whether the very process that was started runs.
@@ -171,9 +204,15 @@ func (p *Process) signal(signal syscall.Signal) error {
 	return nil
 }
 
+// strike ends the process without waiting until it is gone.
+func (p *Process) strike() error {
+	p.struck.Store(true)
+	return p.signal(syscall.SIGKILL)
+}
+
 // kill ends the process and returns when it is gone.
 func (p *Process) kill(ctx context.Context) error {
-	if err := p.signal(syscall.SIGKILL); err != nil {
+	if err := p.strike(); err != nil {
 		return err
 	}
 	err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, 10*time.Second, true, func(context.Context) (bool, error) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -31,10 +32,11 @@ func main() {
 
 // flags of all sub-commands.
 type flags struct {
-	state    string
-	cells    []string
-	projects []string
-
+	state       string
+	cells       []string
+	pull        []string
+	agents      bool
+	projects    []string
 	interpreter string
 }
 
@@ -62,6 +64,8 @@ func newCommand() *cobra.Command {
 	for _, command := range []*cobra.Command{up, demo} {
 		command.Flags().StringSliceVar(&f.cells, "cells", []string{"us-1=us-central-1", "eu-1=eu-west-1", "ap-1=ap-south-1"},
 			"cells to join, each as name=location, or as name alone for one without a location")
+		command.Flags().StringSliceVar(&f.pull, "pull", nil, "names of those cells that are joined in pull mode, with a karmada-agent of their own")
+		command.Flags().BoolVar(&f.agents, "agents", false, "run the agent of network presence in each cell that has a location")
 		command.Flags().StringSliceVar(&f.projects, "projects", []string{"acme"}, "projects to connect")
 		command.Flags().StringVar(&f.interpreter, "interpreter", controlplane.InterpreterWebhook,
 			`form of the rules by which Karmada interprets NetworkContexts: "webhook" or "lua"`)
@@ -96,12 +100,33 @@ func start(ctx context.Context, f *flags) (*controlplane.ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := controlplane.Options{Dir: dir, Projects: f.projects, Interpreter: f.interpreter, Detached: true, Progress: os.Stdout}
-	for _, cell := range f.cells {
-		name, location, _ := strings.Cut(cell, "=")
-		options.Cells = append(options.Cells, controlplane.Cell{Name: name, Location: location})
+	cells, err := f.parseCells()
+	if err != nil {
+		return nil, err
 	}
-	return controlplane.Start(ctx, options)
+	return controlplane.Start(ctx, controlplane.Options{
+		Dir: dir, Cells: cells, Projects: f.projects, Interpreter: f.interpreter, Detached: true, Progress: os.Stdout,
+	})
+}
+
+// parseCells reads --cells, --pull and --agents.
+func (f *flags) parseCells() ([]controlplane.Cell, error) {
+	cells := make([]controlplane.Cell, 0, len(f.cells))
+	pull := slices.Clone(f.pull)
+	for _, text := range f.cells {
+		name, location, hasLocation := strings.Cut(text, "=")
+		if hasLocation && location == "" {
+			return nil, fmt.Errorf("--cells %q names no location: want name=location, or the name alone for a cell without one", text)
+		}
+		cells = append(cells, controlplane.Cell{
+			Name: name, Location: location, Pull: slices.Contains(pull, name), Agent: f.agents && location != "",
+		})
+		pull = slices.DeleteFunc(pull, func(cell string) bool { return cell == name })
+	}
+	if len(pull) > 0 {
+		return nil, fmt.Errorf("--pull %s: --cells has no cell of the name", strings.Join(pull, ","))
+	}
+	return cells, nil
 }
 
 func up(ctx context.Context, f *flags) error {
