@@ -47,13 +47,23 @@ e2e: ## Run the e2e suites, each on its own embedded control plane.
 	go test ./e2e -v -count=1 -timeout=60m -ginkgo.v
 	INTERPRETER=lua go test ./e2e -v -count=1 -timeout=30m -ginkgo.v -ginkgo.label-filter=forms
 
+FUZZTIME ?= 10s
+.PHONY: fuzz
+fuzz: ## Run each fuzz target for FUZZTIME (10s).
+	@for package in $$(grep -rl --include=*_test.go '^func Fuzz' . | xargs -n1 dirname | sort -u); do \
+		for target in $$(go test $$package -list '^Fuzz' | grep '^Fuzz'); do \
+			echo "$$package $$target"; \
+			go test $$package -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) || exit 1; \
+		done; \
+	done
+
 .PHONY: vet
 vet: ## Run go vet.
 	go vet ./...
 
 .PHONY: lint
 lint: $(BIN)/golangci-lint ## Run golangci-lint.
-	$(BIN)/golangci-lint run
+	$(BIN)/golangci-lint run --allow-parallel-runners
 
 ##@ Benchmarks: each ends with its figures, one a line, name and value
 

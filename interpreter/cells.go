@@ -116,7 +116,7 @@ func health(item *workv1alpha2.AggregatedStatusItem, reported, lacking bool) wor
 	switch {
 	case item.Health == workv1alpha2.ResourceUnhealthy:
 		return workv1alpha2.ResourceUnhealthy
-	case item.Health != workv1alpha2.ResourceHealthy || lacking && !(item.Applied && reported):
+	case item.Health != workv1alpha2.ResourceHealthy || lacking && (!item.Applied || !reported):
 		return workv1alpha2.ResourceUnknown
 	case lacking:
 		return workv1alpha2.ResourceUnhealthy

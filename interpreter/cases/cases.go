@@ -7,6 +7,7 @@ import (
 	_ "embed" // the table
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -76,11 +77,8 @@ type contextCase struct {
 // Run holds a form to every case.
 func Run(t *testing.T, form Form) {
 	t.Helper()
-	var cases table
-	if err := yaml.UnmarshalStrict(file, &cases); err != nil {
-		t.Fatalf("read the cases: %v", err)
-	}
-	hub := newHub(t)
+	cases := read(t)
+	hub := NewHub(t)
 	for _, c := range cases.Copies {
 		t.Run("copy: "+c.Name, func(t *testing.T) { cases.runCopy(t, form, c) })
 	}
@@ -89,12 +87,59 @@ func Run(t *testing.T, form Form) {
 	}
 }
 
-func (cases *table) runCopy(t *testing.T, form Form, c copyCase) {
-	copied := object(t, merged(t, cases.Base.Copy, c.Copy))
-	if c.Raw != "" {
-		bare := merged(t, fields{"apiVersion": copied.GetAPIVersion(), "kind": copied.GetKind()}, decode(t, []byte(c.Raw)))
-		copied = &unstructured.Unstructured{Object: bare}
+// Copies are the copies of all cases, as JSON.
+func Copies(t testing.TB) [][]byte {
+	t.Helper()
+	var copies [][]byte
+	cases := read(t)
+	for _, c := range cases.Copies {
+		copies = append(copies, encode(t, cases.copied(t, c).Object))
 	}
+	return copies
+}
+
+// Reports are the reports of all cells of all cases, as JSON.
+func Reports(t testing.TB) [][]byte {
+	t.Helper()
+	var reports [][]byte
+	cases := read(t)
+	for _, c := range cases.Contexts {
+		for _, item := range cases.items(t, c) {
+			if item.Status != nil {
+				reports = append(reports, item.Status.Raw)
+			}
+		}
+	}
+	return reports
+}
+
+// Context is the context on the hub that the cases are about, without a status.
+func Context(t testing.TB) *unstructured.Unstructured {
+	t.Helper()
+	return object(t, read(t).Base.Context)
+}
+
+func read(t testing.TB) *table {
+	var cases table
+	if err := yaml.UnmarshalStrict(file, &cases); err != nil {
+		t.Fatalf("read the cases: %v", err)
+	}
+	return &cases
+}
+
+// copied is the copy of a case.
+func (cases *table) copied(t testing.TB, c copyCase) *unstructured.Unstructured {
+	if c.Raw == "" {
+		return object(t, merged(t, cases.Base.Copy, c.Copy))
+	}
+	bare := fields{"apiVersion": cases.Base.Copy["apiVersion"], "kind": cases.Base.Copy["kind"]}
+	// A merge would take null for what is to be taken away.
+	maps.Copy(bare, decode(t, []byte(c.Raw)))
+	return &unstructured.Unstructured{Object: bare}
+}
+
+func (cases *table) runCopy(t *testing.T, form Form, c copyCase) {
+	copied := cases.copied(t, c)
 	status, err := form.ReflectStatus(copied.DeepCopy())
 	if err != nil {
 		t.Fatalf("reflect: %v", err)
@@ -111,7 +156,7 @@ func (cases *table) runCopy(t *testing.T, form Form, c copyCase) {
 	}
 }
 
-func (cases *table) runContext(t *testing.T, form Form, hub *hub, c contextCase) {
+func (cases *table) runContext(t *testing.T, form Form, hub *Hub, c contextCase) {
 	context := object(t, merged(t, cases.Base.Context, c.Context))
 	items := cases.items(t, c)
 	start := time.Now()
@@ -128,7 +173,10 @@ func (cases *table) runContext(t *testing.T, form Form, hub *hub, c contextCase)
 	if diff := gocmp.Diff(without(context, "status"), without(aggregated, "status")); diff != "" {
 		t.Errorf("more than the status has changed (-before +after):\n%s", diff)
 	}
-	stored := hub.store(t, aggregated)
+	stored, err := hub.Store(aggregated)
+	if err != nil {
+		t.Fatalf("the hub refuses it: %v", err)
+	}
 	again, err := form.AggregateStatus(stored.DeepCopy(), slices.Clone(items))
 	if err != nil {
 		t.Fatalf("aggregate again: %v", err)
@@ -143,7 +191,7 @@ func (cases *table) runContext(t *testing.T, form Form, hub *hub, c contextCase)
 	}
 }
 
-func (cases *table) items(t *testing.T, c contextCase) []workv1alpha2.AggregatedStatusItem {
+func (cases *table) items(t testing.TB, c contextCase) []workv1alpha2.AggregatedStatusItem {
 	var items []workv1alpha2.AggregatedStatusItem
 	for _, item := range c.Items {
 		var typed workv1alpha2.AggregatedStatusItem
@@ -237,7 +285,7 @@ func without(object *unstructured.Unstructured, field string) fields {
 }
 
 // merged is a base with a case's differences.
-func merged(t *testing.T, base, difference fields) fields {
+func merged(t testing.TB, base, difference fields) fields {
 	if difference == nil {
 		return decode(t, encode(t, base))
 	}
@@ -248,7 +296,7 @@ func merged(t *testing.T, base, difference fields) fields {
 	return decode(t, result)
 }
 
-func object(t *testing.T, content fields) *unstructured.Unstructured {
+func object(t testing.TB, content fields) *unstructured.Unstructured {
 	// Whole numbers must be integers, as they come from an API server.
 	var object unstructured.Unstructured
 	if err := object.UnmarshalJSON(encode(t, content)); err != nil {
@@ -257,7 +305,7 @@ func object(t *testing.T, content fields) *unstructured.Unstructured {
 	return &object
 }
 
-func encode(t *testing.T, value any) []byte {
+func encode(t testing.TB, value any) []byte {
 	text, err := json.Marshal(value)
 	if err != nil {
 		t.Fatalf("write %v: %v", value, err)
@@ -265,7 +313,7 @@ func encode(t *testing.T, value any) []byte {
 	return text
 }
 
-func decode(t *testing.T, text []byte) fields {
+func decode(t testing.TB, text []byte) fields {
 	var object unstructured.Unstructured
 	if err := json.Unmarshal([]byte(fmt.Sprintf(`{"kind":"Any","value":%s}`, text)), &object); err != nil {
 		t.Fatalf("read %s: %v", text, err)

@@ -1,6 +1,7 @@
 package cases
 
 import (
+	"fmt"
 	"testing"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -15,14 +16,16 @@ import (
 	"go.datum.net/network-presence/api/crds"
 )
 
-// hub stores contexts as the API server of the hub does: it drops fields that are not
+// Hub stores contexts as the API server of the hub does: it drops fields that are not
 // known, and refuses what the definition does.
-type hub struct {
+type Hub struct {
 	schema    *structuralschema.Structural
 	validator validation.SchemaValidator
 }
 
-func newHub(t *testing.T) *hub {
+// NewHub makes a hub of the definition of NetworkContext.
+func NewHub(t testing.TB) *Hub {
+	t.Helper()
 	manifest, err := crds.Files.ReadFile("networking.datumapis.com_networkcontexts.yaml")
 	if err != nil {
 		t.Fatal(err)
@@ -45,21 +48,22 @@ func newHub(t *testing.T) *hub {
 	if err != nil {
 		t.Fatalf("read the schema of NetworkContext: %v", err)
 	}
-	return &hub{schema, validator}
+	return &Hub{schema, validator}
 }
 
-// store is an object as it can be read again after a write, which must not be refused.
-func (h *hub) store(t *testing.T, written *unstructured.Unstructured) *unstructured.Unstructured {
+// Store is a context as it can be read again after a write. The error is that of a write
+// that the hub refuses.
+func (h *Hub) Store(written *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	text, err := written.MarshalJSON()
 	if err != nil {
-		t.Fatalf("write the context: %v", err)
+		return nil, fmt.Errorf("write the context: %w", err)
 	}
-	stored := object(t, decode(t, text))
+	stored := &unstructured.Unstructured{}
+	if err := stored.UnmarshalJSON(text); err != nil {
+		return nil, fmt.Errorf("read the context: %w", err)
+	}
 	pruning.Prune(stored.Object, h.schema, true)
 	faults := validation.ValidateCustomResource(nil, stored.Object, h.validator)
 	faults = append(faults, listtype.ValidateListSetsAndMaps(nil, h.schema, stored.Object)...)
-	if len(faults) > 0 {
-		t.Fatalf("the hub refuses the context: %v", faults.ToAggregate())
-	}
-	return stored
+	return stored, faults.ToAggregate()
 }
