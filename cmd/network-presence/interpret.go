@@ -216,7 +216,7 @@ func (s *subject) add(object *unstructured.Unstructured) error {
 			return fmt.Errorf("NetworkContext %q is the second: want one", object.GetName())
 		}
 		s.context = object
-	case workv1alpha2.SchemeGroupVersion.WithKind(workv1alpha2.ResourceKindResourceBinding):
+	case workv1alpha2.SchemeGroupVersion.WithKind(workv1alpha2.ResourceKindResourceBinding): //nolint:staticcheck // what replaces it has no WithKind
 		if s.binding != nil {
 			return fmt.Errorf("ResourceBinding %q is the second: want one", object.GetName())
 		}
@@ -224,7 +224,7 @@ func (s *subject) add(object *unstructured.Unstructured) error {
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, s.binding)
 	default:
 		return fmt.Errorf("%s %q is neither a NetworkContext of %s nor a ResourceBinding of %s",
-			object.GroupVersionKind(), object.GetName(), contextKind.GroupVersion(), workv1alpha2.GroupVersion)
+			object.GroupVersionKind(), object.GetName(), contextKind.GroupVersion(), workv1alpha2.SchemeGroupVersion) //nolint:staticcheck // as above
 	}
 	return nil
 }
