@@ -224,7 +224,7 @@ func (s *subject) add(object *unstructured.Unstructured) error {
 		return runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, s.binding)
 	default:
 		return fmt.Errorf("%s %q is neither a NetworkContext of %s nor a ResourceBinding of %s",
-			object.GroupVersionKind(), object.GetName(), contextKind.GroupVersion(), workv1alpha2.SchemeGroupVersion) //nolint:staticcheck // as above
+			object.GroupVersionKind(), object.GetName(), contextKind.GroupVersion(), workv1alpha2.GroupVersion)
 	}
 	return nil
 }
