@@ -83,6 +83,31 @@ func NewIndex() *Index {
 	}
 }
 
+// Content is what a hub has, for an index that watches none.
+type Content struct {
+	// Namespaces are labels, by the namespace's name.
+	Namespaces map[string]map[string]string
+	// Grants are the hub's copies of LocationBindings.
+	Grants []*v1alpha.LocationBinding
+	// Cells are locations, by the cluster's name.
+	Cells map[string]string
+}
+
+// NewIndexOf returns an index of just the content.
+func NewIndexOf(content Content) *Index {
+	i := NewIndex()
+	for name, labels := range content.Namespaces {
+		i.setNamespace(name, labels)
+	}
+	for _, grant := range content.Grants {
+		i.setGrant(grant)
+	}
+	for cell, location := range content.Cells {
+		i.setCell(cell, location)
+	}
+	return i
+}
+
 // May tells whether a project may use a location and, where it may not, why: a sentence
 // that says what to do.
 func (i *Index) May(project, location string) (bool, string) {

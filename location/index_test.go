@@ -1,0 +1,202 @@
+package location
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"go.datum.net/network-presence/api/v1alpha"
+)
+
+// copied is the hub's copy of a project's grant of a location.
+func copied(project, location string) *v1alpha.LocationBinding {
+	return &v1alpha.LocationBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: CopyName(project, location), Labels: map[string]string{
+			v1alpha.ManagedByLabel: v1alpha.ManagedByHub,
+			v1alpha.ProjectLabel:   projectLabel(project),
+			v1alpha.LocationLabel:  location,
+		}},
+		Spec: v1alpha.LocationBindingSpec{LocationRef: v1alpha.LocationReference{Name: v1alpha.Name(location)}},
+	}
+}
+
+func unavailable(grant *v1alpha.LocationBinding) *v1alpha.LocationBinding {
+	grant.Status.Conditions = []metav1.Condition{{
+		Type: v1alpha.LocationBindingAvailable, Status: metav1.ConditionFalse, Message: "closed for works",
+	}}
+	return grant
+}
+
+func TestAProjectMayUseALocationWhileItsGrantIsUsable(t *testing.T) {
+	deleting := copied("acme", "us")
+	deleting.DeletionTimestamp = &metav1.Time{}
+	deleting.DeletionTimestamp.Time = metav1.Now().Time
+	foreign := copied("acme", "us")
+	delete(foreign.Labels, v1alpha.ManagedByLabel)
+	for _, test := range []struct {
+		name  string
+		grant *v1alpha.LocationBinding
+		may   bool
+		says  string
+	}{
+		{"usable", copied("acme", "us"), true, ""},
+		{"of a project with a slash", copied("acme/prod", "us"), false, "it has no LocationBinding"},
+		{"of another location", copied("acme", "eu"), false, `may not use location "us"`},
+		{"not available", unavailable(copied("acme", "us")), false, "closed for works"},
+		{"being deleted", deleting, false, "is being deleted"},
+		{"no copy of ours", foreign, false, "it has no LocationBinding"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			index := NewIndex()
+			index.setGrant(test.grant)
+			may, why := index.May("acme", "us")
+			if may != test.may || !strings.Contains(why, test.says) {
+				t.Errorf("May is %v, %q; want %v, with %q", may, why, test.may, test.says)
+			}
+		})
+	}
+}
+
+func TestAGrantThatGoesIsForgotten(t *testing.T) {
+	index := NewIndex()
+	index.setGrant(copied("acme/prod", "us"))
+	if may, why := index.May("acme/prod", "us"); !may {
+		t.Fatalf("not granted: %s", why)
+	}
+	index.deleteGrant(CopyName("acme/prod", "us"))
+	if may, _ := index.May("acme/prod", "us"); may {
+		t.Error("granted still")
+	}
+}
+
+func TestNamespacesNameTheirProjectByTwoLabels(t *testing.T) {
+	labels := func(cluster, namespace string) map[string]string {
+		return map[string]string{v1alpha.UpstreamClusterNameLabel: cluster, v1alpha.UpstreamNamespaceLabel: namespace}
+	}
+	type answer struct {
+		Project, Upstream string
+		OK, Known         bool
+	}
+	for _, test := range []struct {
+		name   string
+		labels map[string]string
+		want   answer
+	}{
+		{"both", labels("cluster-acme", "default"), answer{"acme", "default", true, true}},
+		{"a slash", labels("cluster-acme_prod", "default"), answer{"acme/prod", "default", true, true}},
+		{"no prefix", labels("acme", "default"), answer{Known: true}},
+		{"no name", labels("cluster-", "default"), answer{Known: true}},
+		{"an empty label", labels("", "default"), answer{Known: true}},
+		{"no namespace", labels("cluster-acme", ""), answer{Known: true}},
+		{"none", nil, answer{Known: true}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			index := NewIndex()
+			index.setNamespace("ns", test.labels)
+			var got answer
+			got.Project, got.Upstream, got.OK = index.Project("ns")
+			got.Known = index.KnowsNamespace("ns")
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("answer (-want +got):\n%s", diff)
+			}
+		})
+	}
+	if NewIndex().KnowsNamespace("ns") {
+		t.Error("a namespace that was never seen is known")
+	}
+}
+
+func TestProjectsAndLabelsConvertBothWays(t *testing.T) {
+	for _, project := range []string{"acme", "acme/prod", "a.b-c"} {
+		got, ok := ProjectFromLabel(ProjectToLabel(project))
+		if got != project || !ok {
+			t.Errorf("project %q comes back as %q, %v", project, got, ok)
+		}
+	}
+}
+
+func TestSubscribersReadWhatChanged(t *testing.T) {
+	index := NewIndex()
+	var changes []Change
+	index.Subscribe(func(change Change) { changes = append(changes, change) })
+	hub := map[string]string{v1alpha.UpstreamClusterNameLabel: "cluster-acme", v1alpha.UpstreamNamespaceLabel: "default"}
+	for _, step := range []struct {
+		name string
+		do   func()
+		want []Change
+	}{
+		{"a namespace", func() { index.setNamespace("ns", hub) }, []Change{{Kind: NamespaceChanged, Namespace: "ns", Project: "acme"}}},
+		{"the same again", func() { index.setNamespace("ns", hub) }, nil},
+		{"a grant", func() { index.setGrant(copied("acme", "us")) }, []Change{{Kind: GrantChanged, Project: "acme", Location: "us"}}},
+		{"the same grant again", func() { index.setGrant(copied("acme", "us")) }, nil},
+		{"the grant withdrawn", func() { index.setGrant(unavailable(copied("acme", "us"))) }, []Change{{Kind: GrantChanged, Project: "acme", Location: "us"}}},
+		{"a cell", func() { index.setCell("cell-a", "us") }, []Change{{Kind: CellChanged, Cell: "cell-a", Location: "us"}}},
+		{"the cell moved", func() { index.setCell("cell-a", "eu") }, []Change{{Kind: CellChanged, Cell: "cell-a", Location: "eu", OldLocation: "us"}}},
+		{"the cell gone", func() { index.setCell("cell-a", "") }, []Change{{Kind: CellChanged, Cell: "cell-a", OldLocation: "eu"}}},
+		{"the namespace gone", func() { index.deleteNamespace("ns") }, []Change{{Kind: NamespaceChanged, Namespace: "ns", Project: "acme"}}},
+	} {
+		changes = nil
+		step.do()
+		if diff := cmp.Diff(step.want, changes); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+	}
+	if got := index.Namespaces("acme"); len(got) != 0 {
+		t.Errorf("project acme still has %v", got)
+	}
+}
+
+func TestCellsOfALocationAreSorted(t *testing.T) {
+	index := NewIndex()
+	for _, cell := range []string{"b", "a", "c"} {
+		index.setCell(cell, "us")
+	}
+	index.setCell("b", "eu")
+	if diff := cmp.Diff([]string{"a", "c"}, index.Cells("us")); diff != "" {
+		t.Errorf("cells (-want +got):\n%s", diff)
+	}
+}
+
+func TestTheUsableLocationBindingIsCopied(t *testing.T) {
+	source := func(name string, change func(*v1alpha.LocationBinding)) v1alpha.LocationBinding {
+		binding := v1alpha.LocationBinding{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Spec:       v1alpha.LocationBindingSpec{LocationRef: v1alpha.LocationReference{Name: "us"}},
+		}
+		change(&binding)
+		return binding
+	}
+	same := func(*v1alpha.LocationBinding) {}
+	deleting := func(b *v1alpha.LocationBinding) { now := metav1.Now(); b.DeletionTimestamp = &now }
+	ours := func(b *v1alpha.LocationBinding) {
+		b.Labels = map[string]string{v1alpha.ManagedByLabel: v1alpha.ManagedByHub}
+	}
+	closed := func(b *v1alpha.LocationBinding) { unavailable(b) }
+	elsewhere := func(b *v1alpha.LocationBinding) { b.Spec.LocationRef.Name = "eu" }
+	for _, test := range []struct {
+		name    string
+		sources []v1alpha.LocationBinding
+		want    string
+	}{
+		{"none", nil, ""},
+		{"one", []v1alpha.LocationBinding{source("a", same)}, "a"},
+		{"the first of two by name", []v1alpha.LocationBinding{source("b", same), source("a", same)}, "a"},
+		{"the usable one", []v1alpha.LocationBinding{source("a", closed), source("b", same)}, "b"},
+		{"one that is not available, for its reason", []v1alpha.LocationBinding{source("a", closed)}, "a"},
+		{"not one that is being deleted", []v1alpha.LocationBinding{source("a", deleting)}, ""},
+		{"not a copy of ours", []v1alpha.LocationBinding{source("a", ours)}, ""},
+		{"not one for another location", []v1alpha.LocationBinding{source("a", elsewhere)}, ""},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := ""
+			if chosen := choose(test.sources, "us"); chosen != nil {
+				got = chosen.Name
+			}
+			if got != test.want {
+				t.Errorf("chose %q, want %q", got, test.want)
+			}
+		})
+	}
+}
