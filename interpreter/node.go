@@ -58,8 +58,8 @@ func (n node) text() string {
 	if !n.isText() || len(n) < 2 {
 		return ""
 	}
-	if strings.IndexByte(string(n), '\\') < 0 {
-		return string(n[1 : len(n)-1])
+	if text, plain := unescaped(string(n[1 : len(n)-1])); plain {
+		return text
 	}
 	if text, err := strconv.Unquote(string(n)); err == nil {
 		return text
@@ -69,6 +69,27 @@ func (n node) text() string {
 	var text string
 	_ = json.Unmarshal([]byte(n), &text)
 	return text
+}
+
+// unescaped undoes the escapes of single characters, which nearly all are; false where there
+// are others.
+func unescaped(quoted string) (string, bool) {
+	at := strings.IndexByte(quoted, '\\')
+	if at < 0 {
+		return quoted, true
+	}
+	var text strings.Builder
+	text.Grow(len(quoted))
+	for ; at >= 0; at = strings.IndexByte(quoted, '\\') {
+		if at+1 == len(quoted) || strings.IndexByte(`"\/`, quoted[at+1]) < 0 {
+			return "", false
+		}
+		text.WriteString(quoted[:at])
+		text.WriteByte(quoted[at+1])
+		quoted = quoted[at+2:]
+	}
+	text.WriteString(quoted)
+	return text.String(), true
 }
 
 // number is a number as a float, which is all that Lua has; 0 where the value is none.
@@ -88,11 +109,11 @@ func (n node) each(visit func(key string, item node) bool) {
 	}
 	rest := string(n[1:])
 	for {
-		rest = strings.TrimLeft(rest, ", \t\r\n")
+		rest = skip(rest, ',')
 		var key string
 		if n.isObject() {
 			quoted := first(rest)
-			rest = strings.TrimLeft(rest[len(quoted):], ": \t\r\n")
+			rest = skip(rest[len(quoted):], ':')
 			key = quoted.text()
 		}
 		item := first(rest)
@@ -101,6 +122,18 @@ func (n node) each(visit func(key string, item node) bool) {
 		}
 		rest = rest[len(item):]
 	}
+}
+
+// skip is a text without the blanks and separators that it begins with.
+func skip(text string, separator byte) string {
+	for at := range len(text) {
+		switch text[at] {
+		case separator, ' ', '\t', '\r', '\n':
+		default:
+			return text[at:]
+		}
+	}
+	return ""
 }
 
 // first is the value that a text begins with; "" where it begins with none.
