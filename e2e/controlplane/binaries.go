@@ -40,7 +40,7 @@ var upstream = []struct{ name, module, pkg string }{
 	{"karmada-scheduler", ".", karmadaModule + "/cmd/scheduler"},
 }
 
-// ours are built anew at each start; Go's build cache makes that quick.
+// ours are our own binaries and the package that each is built from.
 var ours = map[string]string{
 	"network-presence":           mainModule + "/cmd/network-presence",
 	"network-presence-scheduler": mainModule + "/cmd/karmada-scheduler",
@@ -61,11 +61,50 @@ func buildAll(ctx context.Context, folder string, say func(format string, args .
 	}
 	for name, pkg := range ours {
 		built[name] = filepath.Join(folder, name)
-		if err := build(ctx, root, pkg, built[name], say); err != nil {
+		if err := current(ctx, root, pkg, built[name], say); err != nil {
 			return nil, err
 		}
 	}
 	return built, nil
+}
+
+// current builds a binary of the work tree at root as it now is, and puts it at file. What
+// was built last is kept too: Go does not link anew what would come out the same.
+func current(ctx context.Context, root, pkg, file string, say func(string, ...any)) error {
+	base, err := cacheBase()
+	if err != nil {
+		return err
+	}
+	tree := sha256.Sum256([]byte(root))
+	folder := filepath.Join(base, "bin", "tree-"+hex.EncodeToString(tree[:8]))
+	unlock, err := lock(folder, filepath.Base(file))
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	kept := filepath.Join(folder, filepath.Base(file))
+	if err := build(ctx, root, pkg, kept, say); err != nil {
+		return err
+	}
+	return copyFile(kept, file)
+}
+
+// copyFile copies a binary: the next build may write where it was built.
+func copyFile(from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return fmt.Errorf("read what was built: %w", err)
+	}
+	defer source.Close() //nolint:errcheck // it was only read
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o755)
+	if err != nil {
+		return fmt.Errorf("write what was built: %w", err)
+	}
+	_, err = io.Copy(target, source)
+	if err := errors.Join(err, target.Close()); err != nil {
+		return fmt.Errorf("write what was built: %w", err)
+	}
+	return nil
 }
 
 // Assets builds the binaries that are not ours, where they are not there yet, and returns
@@ -99,10 +138,7 @@ func cached(ctx context.Context, module, pkg, name string, say func(string, ...a
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return "", fmt.Errorf("make the folder for built binaries (set %s for another): %w", CacheVariable, err)
-	}
-	unlock, err := lock(filepath.Join(folder, name+".lock"))
+	unlock, err := lock(folder, name)
 	if err != nil {
 		return "", err
 	}
@@ -120,13 +156,9 @@ func cached(ctx context.Context, module, pkg, name string, say func(string, ...a
 // cacheFolder is keyed by what decides about a binary: the versions that its module pins,
 // and the Go that builds it.
 func cacheFolder(ctx context.Context, module string) (string, error) {
-	base := os.Getenv(CacheVariable)
-	if base == "" {
-		cache, err := os.UserCacheDir()
-		if err != nil {
-			return "", fmt.Errorf("find the folder for built binaries (or set %s): %w", CacheVariable, err)
-		}
-		base = filepath.Join(cache, "network-presence")
+	base, err := cacheBase()
+	if err != nil {
+		return "", err
 	}
 	version, err := goOutput(ctx, module, "version")
 	if err != nil {
@@ -144,9 +176,20 @@ func cacheFolder(ctx context.Context, module string) (string, error) {
 	return filepath.Join(base, "bin", hex.EncodeToString(key.Sum(nil))[:16]), nil
 }
 
+func cacheBase() (string, error) {
+	if base := os.Getenv(CacheVariable); base != "" {
+		return filepath.Abs(base)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the folder for built binaries (or set %s): %w", CacheVariable, err)
+	}
+	return filepath.Join(cache, "network-presence"), nil
+}
+
 // build runs go build and, while it takes long, says so.
 func build(ctx context.Context, module, pkg, file string, say func(string, ...any)) error {
-	command := exec.CommandContext(ctx, "go", "build", "-ldflags", "-s -w", "-o", file, pkg)
+	command := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", file, pkg)
 	command.Dir = module
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	var output bytes.Buffer
@@ -170,7 +213,7 @@ func build(ctx context.Context, module, pkg, file string, say func(string, ...an
 			}
 			return nil
 		case <-ticker.C:
-			say("building %s, %s so far (once: it is kept)", pkg, time.Since(began).Round(time.Second))
+			say("building %s, %s so far", pkg, time.Since(began).Round(time.Second))
 		}
 	}
 }
@@ -193,8 +236,13 @@ func goOutput(ctx context.Context, folder string, args ...string) (string, error
 	return strings.TrimSpace(string(output)), nil
 }
 
-// lock holds a file's lock until unlock, so that two control planes do not build the same.
-func lock(file string) (unlock func(), err error) {
+// lock holds the lock of a binary in a folder, which it makes, until unlock: two control
+// planes do not build the same at once.
+func lock(folder, binary string) (unlock func(), err error) {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder for built binaries (set %s for another): %w", CacheVariable, err)
+	}
+	file := filepath.Join(folder, binary+".lock")
 	handle, err := os.OpenFile(file, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("open lock: %w", err)

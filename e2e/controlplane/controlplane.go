@@ -322,7 +322,9 @@ func (c *ControlPlane) Restart(ctx context.Context, name string, more ...string)
 	return again.awaitReady(ctx, c.client)
 }
 
-// Pause stops a process where it is, connections open, and Resume lets it go on.
+// Pause stops a process where it is, connections open, and Resume lets it go on. Karmada
+// takes about a minute to notice that the API server of a cell is paused, since its client
+// waits 32 s for an answer; one that is killed it notices after Options.CellDown.
 func (c *ControlPlane) Pause(name string) error { return c.signal(name, syscall.SIGSTOP) }
 
 // Resume lets a paused process go on.

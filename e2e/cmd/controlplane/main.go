@@ -148,6 +148,9 @@ func down(ctx context.Context, f *flags) error {
 
 // demo plays the story in the first project, with the cells of three locations.
 func demo(ctx context.Context, f *flags) error {
+	if len(f.projects) == 0 || len(f.cells) < 3 {
+		return errors.New("the story needs a project (--projects) and cells of three locations (--cells)")
+	}
 	plane, err := start(ctx, f)
 	if err != nil {
 		return err
@@ -182,9 +185,6 @@ func demo(ctx context.Context, f *flags) error {
 }
 
 func setStage(ctx context.Context, plane *controlplane.ControlPlane, f *flags) (*story.Stage, error) {
-	if len(f.projects) == 0 || len(f.cells) < 3 {
-		return nil, errors.New("the story needs a project (--projects) and cells of three locations (--cells)")
-	}
 	stage := &story.Stage{
 		Project:           f.projects[0],
 		Upstream:          plane.Project(f.projects[0]).Client,
