@@ -123,7 +123,7 @@ func object(fields map[string]*rapid.Generator[any]) *rapid.Generator[map[string
 func number() *rapid.Generator[any] {
 	return rapid.OneOf(
 		rapid.Int64Range(0, 9000).AsAny(),
-		rapid.SampledFrom([]any{0, -1, 1.5, 1e3, 1e300, -0.0, 1<<31 - 1, 1 << 31, 1<<53 - 1, 1 << 53, 1<<53 + 1, 1<<63 - 1}),
+		rapid.SampledFrom([]any{0, -1, 1.5, 1e3, 1e300, 1<<31 - 1, 1 << 31, 1<<53 - 1, 1 << 53, 1<<53 + 1, 1<<63 - 1}),
 		rapid.Float64Range(-1e9, 1e9).AsAny(),
 		junk(),
 	)
