@@ -366,6 +366,12 @@ func TestAnswersWhatCameBeforeTheEnd(t *testing.T) {
 		}
 		return nil
 	})
+	select {
+	case err := <-w.ended:
+		w.ended <- err
+		t.Error("it ended while a request was under way")
+	case <-time.After(200 * time.Millisecond):
+	}
 	if _, err := content.Write(healthRequest(t, 0)); err != nil {
 		t.Fatal(err)
 	}
