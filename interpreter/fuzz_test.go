@@ -78,6 +78,8 @@ func FuzzAggregate(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, applied bool, message, health string, raw []byte) {
 		// Texts come out of JSON, which has none that are not UTF-8.
 		name, message, health = strings.ToValidUTF8(name, "?"), strings.ToValidUTF8(message, "?"), strings.ToValidUTF8(health, "?")
+		// These come out of a decoder, which gives valid texts.
+		name, message, health = valid(name), valid(message), valid(health)
 		items := []workv1alpha2.AggregatedStatusItem{
 			{ClusterName: name, Applied: applied, AppliedMessage: message, Health: workv1alpha2.ResourceHealth(health), Status: &runtime.RawExtension{Raw: raw}},
 			{ClusterName: "sane", Applied: true, Health: workv1alpha2.ResourceHealthy, Status: &runtime.RawExtension{Raw: reports[0]}},
@@ -129,6 +131,10 @@ func FuzzHandler(f *testing.F) {
 			t.Errorf("the response cannot be written: %v", err)
 		}
 	})
+}
+
+func valid(text string) string {
+	return strings.ToValidUTF8(text, "?")
 }
 
 // rereadable checks that a report comes back from what is stored of it.

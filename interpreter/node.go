@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // node is one value in a JSON document: its text, which is valid JSON as it has come through
@@ -53,19 +54,19 @@ func (n node) describe() string {
 	return "an object"
 }
 
-// text is what a string says; "" where the value is none.
+// text is what a string says, in valid UTF-8; "" where the value is none.
 func (n node) text() string {
 	if !n.isText() || len(n) < 2 {
 		return ""
 	}
-	if text, plain := unescaped(string(n[1 : len(n)-1])); plain {
+	if text, plain := unescaped(string(n[1 : len(n)-1])); plain && utf8.ValidString(text) {
 		return text
 	}
 	if text, err := strconv.Unquote(string(n)); err == nil {
 		return text
 	}
-	// It has an escape that Go does not share with JSON. Where it is no JSON either, the
-	// text is as much as could be read.
+	// It has an escape that Go does not share with JSON. Where it is no JSON either, there
+	// is no text to be read.
 	var text string
 	_ = json.Unmarshal([]byte(n), &text)
 	return text

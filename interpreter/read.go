@@ -65,18 +65,23 @@ func (r *reader) truth(path string, value node) bool {
 	return value == "true"
 }
 
-// whole reads a whole number from 0 to most; nil where it is absent.
-func (r *reader) whole(path string, value node, most int64) *int64 {
+// whole reads a whole number from 0 to most; 0 and false where it is absent.
+func (r *reader) whole(path string, value node, most int64) (int64, bool) {
 	if value.absent() {
-		return nil
+		return 0, false
 	}
 	number := value.number()
 	if !value.isNumber() || number != math.Trunc(number) || number < 0 || number > float64(most) {
 		r.fail(path, value, fmt.Sprintf("a whole number from 0 to %d", most))
-		return nil
+		return 0, false
 	}
-	whole := int64(number)
-	return &whole
+	return int64(number), true
+}
+
+// wholeOrZero reads a whole number from 0 to most; 0 where it is absent.
+func (r *reader) wholeOrZero(path string, value node, most int64) int64 {
+	whole, _ := r.whole(path, value, most)
+	return whole
 }
 
 // fields visits the values of an object that are not null, a key that is there twice twice.
@@ -123,6 +128,9 @@ func (r *reader) families(path string, value node) []v1alpha.IPFamily {
 			r.fail("", item, "IPv4 or IPv6")
 			return
 		}
+		if families == nil {
+			families = make([]v1alpha.IPFamily, 0, 2)
+		}
 		if !slices.Contains(families, family) {
 			families = append(families, family)
 		}
@@ -143,6 +151,9 @@ func (r *reader) conditions(path string, value node) []metav1.Condition {
 		if slices.ContainsFunc(conditions, func(other metav1.Condition) bool { return other.Type == condition.Type }) {
 			r.fail("type", node(strconv.Quote(condition.Type)), "each type once")
 			return
+		}
+		if conditions == nil {
+			conditions = make([]metav1.Condition, 0, 2) // as many as an agent reports
 		}
 		conditions = append(conditions, condition)
 	})
@@ -182,9 +193,7 @@ func (r *reader) condition(value node) (metav1.Condition, bool) {
 		Reason:             r.matching("reason", reason, isConditionReason, "a word like NotReady"),
 		Message:            clip(r.text("message", message), mostMessage),
 		LastTransitionTime: r.moment("lastTransitionTime", transition),
-	}
-	if observed := r.whole("observedGeneration", generation, mostWhole); observed != nil {
-		condition.ObservedGeneration = *observed
+		ObservedGeneration: r.wholeOrZero("observedGeneration", generation, mostWhole),
 	}
 	complete := r.fault == ""
 	r.fault = cmp.Or(before, r.fault)
@@ -193,10 +202,11 @@ func (r *reader) condition(value node) (metav1.Condition, bool) {
 
 // matching reads a string of a certain form, which must be there.
 func (r *reader) matching(path string, value node, right func(string) bool, want string) string {
-	if !value.isText() || !right(value.text()) {
+	text := value.text()
+	if !value.isText() || !right(text) {
 		r.fail(path, value, want)
 	}
-	return value.text()
+	return text
 }
 
 // moment reads a time as Kubernetes writes it, in UTC and whole seconds. The zero time,

@@ -77,9 +77,9 @@ func (r *reader) spec(copied *v1alpha.NetworkContext, value node) {
 			mtu = value
 		}
 	})
-	copied.Spec.NetworkGeneration = orZero(r.whole("spec.networkGeneration", generation, mostWhole))
+	copied.Spec.NetworkGeneration = r.wholeOrZero("spec.networkGeneration", generation, mostWhole)
 	copied.Spec.IPFamilies = r.families("spec.ipFamilies", families)
-	copied.Spec.MTU = int32(orZero(r.whole("spec.mtu", mtu, mostInt32)))
+	copied.Spec.MTU = int32(r.wholeOrZero("spec.mtu", mtu, mostInt32))
 }
 
 func (r *reader) status(copied *v1alpha.NetworkContext, value node) {
@@ -97,8 +97,8 @@ func (r *reader) status(copied *v1alpha.NetworkContext, value node) {
 			holders = value
 		}
 	})
-	if count := r.whole("status.agent.holders", holders, mostWhole); count != nil {
-		copied.Status.Agent = &v1alpha.AgentStatus{Holders: *count}
+	if count, reported := r.whole("status.agent.holders", holders, mostWhole); reported {
+		copied.Status.Agent = &v1alpha.AgentStatus{Holders: count}
 	}
 	copied.Status.Conditions = r.conditions("status.conditions", conditions)
 }

@@ -46,11 +46,13 @@ func ReadReport(raw []byte) (Report, error) {
 		}
 	})
 	var report Report
-	report.NetworkGeneration = orZero(r.whole("networkGeneration", generation, mostWhole))
+	report.NetworkGeneration = r.wholeOrZero("networkGeneration", generation, mostWhole)
 	report.NetworkUID = types.UID(r.text("networkUID", uid))
 	report.IPFamilies = r.families("ipFamilies", families)
-	report.MTU = int32(orZero(r.whole("mtu", mtu, mostInt32)))
-	report.Holders = r.whole("holders", holders, mostWhole)
+	report.MTU = int32(r.wholeOrZero("mtu", mtu, mostInt32))
+	if count, reported := r.whole("holders", holders, mostWhole); reported {
+		report.Holders = &count
+	}
 	report.Terminating = r.truth("terminating", terminating)
 	report.Conditions = r.conditions("conditions", conditions)
 	report.Error = r.text("error", fault)
@@ -63,11 +65,4 @@ func (r *reader) err() error {
 		return nil
 	}
 	return errors.New(r.fault)
-}
-
-func orZero(number *int64) int64 {
-	if number == nil {
-		return 0
-	}
-	return *number
 }

@@ -104,9 +104,13 @@ func start(ctx context.Context, f *flags) (*controlplane.ControlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	return controlplane.Start(ctx, controlplane.Options{
+	plane, err := controlplane.Start(ctx, controlplane.Options{
 		Dir: dir, Cells: cells, Projects: f.projects, Interpreter: f.interpreter, Detached: true, Progress: os.Stdout,
 	})
+	if err != nil && ctx.Err() != nil && !errors.Is(err, controlplane.ErrUp) {
+		return nil, errors.Join(errors.New("interrupted: what was started is ended"), controlplane.Down(context.WithoutCancel(ctx), dir))
+	}
+	return plane, err
 }
 
 // parseCells reads --cells, --pull and --agents.
