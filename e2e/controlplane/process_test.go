@@ -146,9 +146,9 @@ func TestDownEndsDetachedProcessesWhoseStarterWasKilled(t *testing.T) {
 
 func TestAProcessWhoseNumberWasNeverRecordedDoesNotGoOn(t *testing.T) {
 	started, kill := starter(t, starterSettings{Dir: t.TempDir(), Detached: true, Held: true})
-	if command := commandLine(t, started.PID); !strings.HasPrefix(command, "/bin/sh") {
-		t.Fatalf("it runs before its release: %q", command)
-	}
+	eventually(t, "the process to wait for its release", func() bool {
+		return strings.HasPrefix(commandLine(t, started.PID), "/bin/sh")
+	})
 	kill()
 	eventually(t, "the process to end", func() bool { return !started.Alive() })
 }
