@@ -51,9 +51,28 @@ type Change struct {
 	OldLocation string
 }
 
+// Standing says what is known of whose a namespace of the hub is.
+type Standing int
+
+const (
+	// StandingUnknown: the hub has no such namespace, or it was not seen yet.
+	StandingUnknown Standing = iota
+	// StandingFree: the namespace has neither of the labels of a hub namespace.
+	StandingFree
+	// StandingUnresolved: it has one of them, but they name no project and namespace.
+	StandingUnresolved
+	// StandingMirror: it mirrors a namespace of a project.
+	StandingMirror
+)
+
 type grantKey struct{ project, location string }
 
-type hubNamespace struct{ project, upstream string }
+// hubNamespace is whose a namespace is. Project and upstream are empty unless it is a
+// mirror.
+type hubNamespace struct {
+	standing          Standing
+	project, upstream string
+}
 
 // Index answers by map look-ups alone. It is safe for concurrent use. Watch fills it.
 type Index struct {
@@ -61,7 +80,6 @@ type Index struct {
 	grants     map[grantKey]string // refusal; "" where the grant is usable
 	named      map[string]grantKey // grants, by the name of the copy
 	namespaces map[string]hubNamespace
-	others     map[string]bool            // namespaces of no project
 	projects   map[string]map[string]bool // namespaces of a project
 	locations  map[string]string          // location of a cell
 	cells      map[string]map[string]bool // cells of a location
@@ -76,36 +94,10 @@ func NewIndex() *Index {
 		grants:     map[grantKey]string{},
 		named:      map[string]grantKey{},
 		namespaces: map[string]hubNamespace{},
-		others:     map[string]bool{},
 		projects:   map[string]map[string]bool{},
 		locations:  map[string]string{},
 		cells:      map[string]map[string]bool{},
 	}
-}
-
-// Content is what a hub has, for an index that watches none.
-type Content struct {
-	// Namespaces are labels, by the namespace's name.
-	Namespaces map[string]map[string]string
-	// Grants are the hub's copies of LocationBindings.
-	Grants []*v1alpha.LocationBinding
-	// Cells are locations, by the cluster's name.
-	Cells map[string]string
-}
-
-// NewIndexOf returns an index of just the content.
-func NewIndexOf(content Content) *Index {
-	i := NewIndex()
-	for name, labels := range content.Namespaces {
-		i.setNamespace(name, labels)
-	}
-	for _, grant := range content.Grants {
-		i.setGrant(grant)
-	}
-	for cell, location := range content.Cells {
-		i.setCell(cell, location)
-	}
-	return i
 }
 
 // May tells whether a project may use a location and, where it may not, why: a sentence
@@ -116,7 +108,7 @@ func (i *Index) May(project, location string) (bool, string) {
 	i.mu.RUnlock()
 	switch {
 	case !found:
-		return false, fmt.Sprintf("project %q may not use location %q: it has no LocationBinding for it", project, location)
+		return false, fmt.Sprintf("project %q may not use location %q: it has no LocationBinding for it; make one in the project, or choose another location", project, location)
 	case refusal != "":
 		return false, fmt.Sprintf("project %q may not use location %q: %s", project, location, refusal)
 	}
@@ -128,16 +120,17 @@ func (i *Index) May(project, location string) (bool, string) {
 func (i *Index) Project(namespace string) (project, upstreamNamespace string, ok bool) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	mirror, ok := i.namespaces[namespace]
-	return mirror.project, mirror.upstream, ok
+	mirror := i.namespaces[namespace]
+	return mirror.project, mirror.upstream, mirror.standing == StandingMirror
 }
 
-// KnowsNamespace tells whether the hub has the namespace, be it of a project or of none.
-func (i *Index) KnowsNamespace(namespace string) bool {
+// Owner is what is known of whose a namespace is; the project is empty unless the
+// namespace mirrors one of a project.
+func (i *Index) Owner(namespace string) (project string, standing Standing) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	_, mirror := i.namespaces[namespace]
-	return mirror || i.others[namespace]
+	owned := i.namespaces[namespace]
+	return owned.project, owned.standing
 }
 
 // Namespaces are the hub namespaces of a project, sorted.
@@ -180,28 +173,21 @@ func (i *Index) publish(change Change) {
 }
 
 // setGrant takes in a LocationBinding's copy on the hub. What is not our copy is no grant:
-// hub and project may be one API server.
+// hub and project may be one API server. Nor is a copy that says another project or
+// location than its name does: someone edited it.
 func (i *Index) setGrant(copied *v1alpha.LocationBinding) {
 	project, ours := projectOf(copied)
-	if !ours {
+	key := grantKey{project, string(copied.Spec.LocationRef.Name)}
+	if !ours || copied.Name != CopyName(key.project, key.location) {
 		i.deleteGrant(copied.Name)
 		return
 	}
-	key := grantKey{project, string(copied.Spec.LocationRef.Name)}
 	refusal := refusalOf(copied)
 	i.mu.Lock()
 	before, known := i.grants[key]
-	previous, moved := i.named[copied.Name]
-	moved = moved && previous != key
-	if moved {
-		delete(i.grants, previous)
-	}
 	i.grants[key], i.named[copied.Name] = refusal, key
 	i.mu.Unlock()
-	if moved {
-		i.publish(Change{Kind: GrantChanged, Project: previous.project, Location: previous.location})
-	}
-	if moved || !known || before != refusal {
+	if !known || before != refusal {
 		i.publish(Change{Kind: GrantChanged, Project: key.project, Location: key.location})
 	}
 }
@@ -214,7 +200,22 @@ func refusalOf(grant *v1alpha.LocationBinding) string {
 		return "its LocationBinding is being deleted"
 	}
 	available := meta.FindStatusCondition(grant.Status.Conditions, v1alpha.LocationBindingAvailable)
-	return fmt.Sprintf("its LocationBinding is not available: %s", available.Message)
+	if available == nil || available.Message == "" {
+		return "its LocationBinding is not available"
+	}
+	return "its LocationBinding is not available: " + shorten(available.Message)
+}
+
+// longest is how many characters of a project's own words enter a reason. Reasons become
+// conditions, whose length the API server limits.
+const longest = 256
+
+func shorten(words string) string {
+	characters := []rune(words)
+	if len(characters) <= longest {
+		return words
+	}
+	return string(characters[:longest]) + "…"
 }
 
 func (i *Index) deleteGrant(name string) {
@@ -230,41 +231,44 @@ func (i *Index) deleteGrant(name string) {
 
 // setNamespace takes in the labels of a namespace.
 func (i *Index) setNamespace(name string, labels map[string]string) {
-	project, names := ProjectFromLabel(labels[v1alpha.UpstreamClusterNameLabel])
-	after := hubNamespace{project, labels[v1alpha.UpstreamNamespaceLabel]}
-	if !names || after.upstream == "" {
-		after = hubNamespace{}
-	}
+	after := hubNamespaceOf(labels)
 	i.mu.Lock()
-	before, mirrors := i.namespaces[name]
-	same := before == after && (mirrors || i.others[name])
-	if !same {
-		i.dropNamespace(name)
-		i.others[name] = after == hubNamespace{}
-		if after != (hubNamespace{}) {
-			i.namespaces[name] = after
-			add(i.projects, project, name)
+	before := i.namespaces[name]
+	if before != after {
+		remove(i.projects, before.project, name)
+		i.namespaces[name] = after
+		if after.standing == StandingMirror {
+			add(i.projects, after.project, name)
 		}
 	}
 	i.mu.Unlock()
-	if !same {
+	if before != after {
 		i.publish(Change{Kind: NamespaceChanged, Namespace: name, Project: after.project})
 	}
 }
 
-func (i *Index) deleteNamespace(name string) {
-	i.mu.Lock()
-	project := i.namespaces[name].project
-	i.dropNamespace(name)
-	i.mu.Unlock()
-	i.publish(Change{Kind: NamespaceChanged, Namespace: name, Project: project})
+func hubNamespaceOf(labels map[string]string) hubNamespace {
+	cluster, labelled := labels[v1alpha.UpstreamClusterNameLabel]
+	upstream, mirrored := labels[v1alpha.UpstreamNamespaceLabel]
+	if !labelled && !mirrored {
+		return hubNamespace{standing: StandingFree}
+	}
+	project, names := ProjectFromLabel(cluster)
+	if !names || upstream == "" {
+		return hubNamespace{standing: StandingUnresolved}
+	}
+	return hubNamespace{StandingMirror, project, upstream}
 }
 
-// dropNamespace forgets a namespace; the caller holds the lock.
-func (i *Index) dropNamespace(name string) {
-	remove(i.projects, i.namespaces[name].project, name)
+func (i *Index) deleteNamespace(name string) {
+	i.mu.Lock()
+	before := i.namespaces[name]
+	remove(i.projects, before.project, name)
 	delete(i.namespaces, name)
-	delete(i.others, name)
+	i.mu.Unlock()
+	if before.standing != StandingUnknown {
+		i.publish(Change{Kind: NamespaceChanged, Namespace: name, Project: before.project})
+	}
 }
 
 // setCell takes in the location label of a cluster; empty for one that has none or is gone.

@@ -35,6 +35,12 @@ func TestAProjectMayUseALocationWhileItsGrantIsUsable(t *testing.T) {
 	deleting.DeletionTimestamp.Time = metav1.Now().Time
 	foreign := copied("acme", "us")
 	delete(foreign.Labels, v1alpha.ManagedByLabel)
+	edited := copied("acme", "eu")
+	edited.Spec.LocationRef.Name = "us"
+	relabelled := copied("globex", "us")
+	relabelled.Labels[v1alpha.ProjectLabel] = "acme"
+	wordy := copied("acme", "us")
+	unavailable(wordy).Status.Conditions[0].Message = strings.Repeat("é", 40000)
 	for _, test := range []struct {
 		name  string
 		grant *v1alpha.LocationBinding
@@ -47,6 +53,9 @@ func TestAProjectMayUseALocationWhileItsGrantIsUsable(t *testing.T) {
 		{"not available", unavailable(copied("acme", "us")), false, "closed for works"},
 		{"being deleted", deleting, false, "is being deleted"},
 		{"no copy of ours", foreign, false, "it has no LocationBinding"},
+		{"a copy edited to another location", edited, false, "it has no LocationBinding"},
+		{"a copy edited to another project", relabelled, false, "it has no LocationBinding"},
+		{"not available for a very long reason", wordy, false, strings.Repeat("é", 256) + "…"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			index := NewIndex()
@@ -77,33 +86,34 @@ func TestNamespacesNameTheirProjectByTwoLabels(t *testing.T) {
 	}
 	type answer struct {
 		Project, Upstream string
-		OK, Known         bool
+		OK                bool
+		Standing          Standing
 	}
 	for _, test := range []struct {
 		name   string
 		labels map[string]string
 		want   answer
 	}{
-		{"both", labels("cluster-acme", "default"), answer{"acme", "default", true, true}},
-		{"a slash", labels("cluster-acme_prod", "default"), answer{"acme/prod", "default", true, true}},
-		{"no prefix", labels("acme", "default"), answer{Known: true}},
-		{"no name", labels("cluster-", "default"), answer{Known: true}},
-		{"an empty label", labels("", "default"), answer{Known: true}},
-		{"no namespace", labels("cluster-acme", ""), answer{Known: true}},
-		{"none", nil, answer{Known: true}},
+		{"both", labels("cluster-acme", "default"), answer{"acme", "default", true, StandingMirror}},
+		{"a slash", labels("cluster-acme_prod", "default"), answer{"acme/prod", "default", true, StandingMirror}},
+		{"no prefix", labels("acme", "default"), answer{Standing: StandingUnresolved}},
+		{"no name", labels("cluster-", "default"), answer{Standing: StandingUnresolved}},
+		{"an empty label", labels("", "default"), answer{Standing: StandingUnresolved}},
+		{"no namespace", labels("cluster-acme", ""), answer{Standing: StandingUnresolved}},
+		{"none", nil, answer{Standing: StandingFree}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			index := NewIndex()
 			index.setNamespace("ns", test.labels)
 			var got answer
 			got.Project, got.Upstream, got.OK = index.Project("ns")
-			got.Known = index.KnowsNamespace("ns")
+			_, got.Standing = index.Owner("ns")
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("answer (-want +got):\n%s", diff)
 			}
 		})
 	}
-	if NewIndex().KnowsNamespace("ns") {
+	if _, standing := NewIndex().Owner("ns"); standing != StandingUnknown {
 		t.Error("a namespace that was never seen is known")
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	clusterv1alpha1 "github.com/karmada-io/karmada/pkg/apis/cluster/v1alpha1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,11 +37,7 @@ func (i *Index) Watch(ctx context.Context, hub cache.Cache) error {
 			func(name string) { i.setCell(name, "") },
 		},
 	} {
-		informer, err := hub.GetInformer(ctx, watched.object, cache.BlockUntilSynced(false))
-		if err != nil {
-			return fmt.Errorf("watch %T on the hub: %w", watched.object, err)
-		}
-		registration, err := informer.AddEventHandler(handlerFor(watched.set, watched.unset))
+		registration, err := watch(ctx, hub, watched.object, watched.set, func(name types.NamespacedName) { watched.unset(name.Name) })
 		if err != nil {
 			return fmt.Errorf("watch %T on the hub: %w", watched.object, err)
 		}
@@ -55,22 +52,33 @@ func (i *Index) Watch(ctx context.Context, hub cache.Cache) error {
 func (i *Index) HasSynced() bool {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
-	for _, synced := range i.synced {
+	return allTrue(i.synced)
+}
+
+// allTrue is false of an empty list, which is that of what is not watched yet.
+func allTrue(synced []func() bool) bool {
+	for _, synced := range synced {
 		if !synced() {
 			return false
 		}
 	}
-	return len(i.synced) > 0
+	return len(synced) > 0
 }
 
-func handlerFor(set func(client.Object), unset func(string)) toolscache.ResourceEventHandler {
-	return toolscache.ResourceEventHandlerFuncs{
+// watch calls set for each object of a kind in the cache, now and as it changes, and unset
+// once it is gone.
+func watch(ctx context.Context, hub cache.Cache, object client.Object, set func(client.Object), unset func(types.NamespacedName)) (toolscache.ResourceEventHandlerRegistration, error) {
+	informer, err := hub.GetInformer(ctx, object, cache.BlockUntilSynced(false))
+	if err != nil {
+		return nil, err
+	}
+	return informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(object any) { set(object.(client.Object)) },
 		UpdateFunc: func(_, object any) { set(object.(client.Object)) },
 		DeleteFunc: func(object any) {
 			if name, err := toolscache.DeletionHandlingObjectToName(object); err == nil {
-				unset(name.Name)
+				unset(types.NamespacedName{Namespace: name.Namespace, Name: name.Name})
 			}
 		},
-	}
+	})
 }

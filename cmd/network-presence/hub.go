@@ -31,6 +31,10 @@ type hubOptions struct {
 	platformKubeconfig string
 	projects           project.Options
 
+	authorityConfig string
+	schedulers      []string
+	retriggerQPS    float64
+
 	metricsAddress string
 	healthAddress  string
 
@@ -62,6 +66,9 @@ func (o *hubOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.projects.SecretsNamespace, "project-secrets-namespace", "network-presence-system", "hub namespace of the Secrets that connect projects")
 	flags.StringVar(&o.projects.SingleName, "single-project", "", "connect this one project by --single-project-kubeconfig, and read no Secrets")
 	flags.StringVar(&o.projects.SingleKubeconfig, "single-project-kubeconfig", "", "kubeconfig of the project named by --single-project")
+	flags.StringVar(&o.authorityConfig, "location-authority-config", "", "file that names further kinds which name a location, as given to the scheduler")
+	flags.StringSliceVar(&o.schedulers, "scheduler-names", []string{"network-presence-scheduler"}, "names of the schedulers that run the plugin LocationAuthority; bindings of others are left alone")
+	flags.Float64Var(&o.retriggerQPS, "retrigger-qps", 100, "how many bindings a second the scheduler is told to look at again, after a change")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", `where metrics are served; "0" for nowhere`)
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "where healthz and readyz are served")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "act only while holding the lease network-presence-hub")
@@ -89,8 +96,8 @@ func runHub(ctx context.Context, o *hubOptions) error {
 	if err != nil {
 		return err
 	}
-	authority := location.NewIndex()
-	if err := authority.Watch(ctx, local.GetCache()); err != nil {
+	authority, err := startAuthority(ctx, local, o)
+	if err != nil {
 		return err
 	}
 	known := o.projects.Known(local.GetClient())
@@ -98,7 +105,7 @@ func runHub(ctx context.Context, o *hubOptions) error {
 		return err
 	}
 	err = presence.SetupWithManager(ctx, local, presence.Options{
-		Authority: authority,
+		Authority: authority.Index,
 		Planes:    planes,
 		Known:     known,
 		Workers:   o.workers,
@@ -110,6 +117,25 @@ func runHub(ctx context.Context, o *hubOptions) error {
 		return err
 	}
 	return mgr.Start(ctx)
+}
+
+// startAuthority follows what decides where objects may be, and has the scheduler look again
+// when that changes.
+func startAuthority(ctx context.Context, local manager.Manager, o *hubOptions) (*location.Authority, error) {
+	if o.retriggerQPS <= 0 {
+		return nil, fmt.Errorf("--retrigger-qps is %v: it must be more than 0", o.retriggerQPS)
+	}
+	configuration, err := location.ReadConfiguration(o.authorityConfig)
+	if err != nil {
+		return nil, fmt.Errorf("--location-authority-config: %w", err)
+	}
+	authority := location.NewAuthority(configuration)
+	if err := authority.Watch(ctx, local.GetCache()); err != nil {
+		return nil, err
+	}
+	return authority, location.AddRetrigger(local, location.RetriggerOptions{
+		Authority: authority, Schedulers: o.schedulers, QPS: o.retriggerQPS, Burst: 2 * int(max(1, o.retriggerQPS)),
+	})
 }
 
 // copyGrants has the LocationBindings of each connected project copied to the hub.
@@ -149,8 +175,9 @@ func (o *hubOptions) managerOptions() manager.Options {
 		Cache: cache.Options{
 			DefaultTransform: cache.TransformStripManagedFields(),
 			ByObject: map[client.Object]cache.ByObject{
-				&workv1alpha2.ResourceBinding{}: {Transform: presence.ForgetOtherPlacements},
-				&corev1.Secret{}:                {Namespaces: map[string]cache.Config{o.projects.SecretsNamespace: {}}},
+				&workv1alpha2.ResourceBinding{}:        {Transform: location.TrimBindings(o.schedulers)},
+				&workv1alpha2.ClusterResourceBinding{}: {Transform: location.TrimBindings(o.schedulers)},
+				&corev1.Secret{}:                       {Namespaces: map[string]cache.Config{o.projects.SecretsNamespace: {}}},
 			},
 		},
 	}
