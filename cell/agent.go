@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -120,6 +121,7 @@ func newAgent(cell *rest.Config, options Options) (manager.Manager, error) {
 			// Nothing here changes what it reads, and lists are long.
 			DefaultUnsafeDisableDeepCopy: ptr.To(true),
 		},
+		Controller:                    config.Controller{UsePriorityQueue: ptr.To(false)}, // it can deadlock at shutdown: a worker leaves while an item is handed to it
 		Metrics:                       metricsserver.Options{BindAddress: options.MetricsAddress},
 		HealthProbeBindAddress:        options.ProbeAddress,
 		LeaderElection:                options.LeaderElection,

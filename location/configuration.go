@@ -26,9 +26,9 @@ const (
 type UnlabelledClusters string
 
 const (
-	// RefuseUnlabelled, the default: nothing of any project.
+	// RefuseUnlabelled is the default: nothing of any project.
 	RefuseUnlabelled UnlabelledClusters = "Refuse"
-	// AllowUnlabelled: what policies send there, as if all projects might use it.
+	// AllowUnlabelled means what policies send there, as if all projects might use it.
 	AllowUnlabelled UnlabelledClusters = "Allow"
 )
 

@@ -55,13 +55,13 @@ type Change struct {
 type Standing int
 
 const (
-	// StandingUnknown: the hub has no such namespace, or it was not seen yet.
+	// StandingUnknown means that the hub has no such namespace, or it was not seen yet.
 	StandingUnknown Standing = iota
-	// StandingFree: the namespace has neither of the labels of a hub namespace.
+	// StandingFree means that the namespace has neither of the labels of a hub namespace.
 	StandingFree
-	// StandingUnresolved: it has one of them, but they name no project and namespace.
+	// StandingUnresolved means that it has one of them, but they name no project and namespace.
 	StandingUnresolved
-	// StandingMirror: it mirrors a namespace of a project.
+	// StandingMirror means that it mirrors a namespace of a project.
 	StandingMirror
 )
 

@@ -101,8 +101,7 @@ func watchBindings[T client.Object](mgr manager.Manager, object T) source.TypedS
 }
 
 func scheduledAnew(before, after client.Object) bool {
-	old, _ := placementOf(before)
-	current, _ := placementOf(after)
+	old, current := placementOf(before), placementOf(after)
 	return before.GetGeneration() != after.GetGeneration() ||
 		old.status.SchedulerObservedGeneration != current.status.SchedulerObservedGeneration ||
 		!slices.Equal(old.status.Conditions, current.status.Conditions)
@@ -115,7 +114,7 @@ func (r *Retrigger) start(ctx context.Context, queue workqueue.TypedRateLimiting
 	if !toolscache.WaitForCacheSync(ctx.Done(), authority.HasSynced) {
 		return fmt.Errorf("wait for the location authority: %w", ctx.Err())
 	}
-	authority.Index.Subscribe(r.causes.changed)
+	authority.Subscribe(r.causes.changed)
 	authority.Subjects.Subscribe(func(subject Subject) { r.causes.named(subject) })
 	go r.sweep(ctx, queue)
 	return nil
@@ -163,8 +162,7 @@ func (r *Retrigger) read(ctx context.Context, name types.NamespacedName) (placem
 		}
 		return placement{}, fmt.Errorf("get binding %s: %w", name, err)
 	}
-	p, _ := placementOf(object)
-	return p, nil
+	return placementOf(object), nil
 }
 
 func (r *Retrigger) clusters(ctx context.Context) ([]*clusterv1alpha1.Cluster, error) {

@@ -29,15 +29,13 @@ type placement struct {
 	status *workv1alpha2.ResourceBindingStatus
 }
 
-// placementOf is what a binding says; false where the object is none.
-func placementOf(object client.Object) (placement, bool) {
-	switch binding := object.(type) {
-	case *workv1alpha2.ResourceBinding:
-		return placement{binding, &binding.Spec, &binding.Status}, true
-	case *workv1alpha2.ClusterResourceBinding:
-		return placement{binding, &binding.Spec, &binding.Status}, true
+// placementOf is what a ResourceBinding or ClusterResourceBinding says. Anything else panics.
+func placementOf(object client.Object) placement {
+	if binding, ok := object.(*workv1alpha2.ResourceBinding); ok {
+		return placement{binding, &binding.Spec, &binding.Status}
 	}
-	return placement{}, false
+	binding := object.(*workv1alpha2.ClusterResourceBinding)
+	return placement{binding, &binding.Spec, &binding.Status}
 }
 
 // settlement judges whether the scheduler would place an object as it is placed, if it
@@ -60,7 +58,7 @@ func newSettlement(authority *Authority, schedulers []string) (*settlement, erro
 		}
 		filter, ok := plugin.(framework.FilterPlugin)
 		if !ok {
-			return nil, fmt.Errorf("Karmada's plugin %s is no filter", plugin.Name())
+			return nil, fmt.Errorf("plugin %s of Karmada's is no filter", plugin.Name())
 		}
 		s.filters = append(s.filters, filter)
 	}

@@ -111,7 +111,7 @@ func TestWhatIsAmissWithABinding(t *testing.T) {
 		}), two, []string{"us-1", "us-2"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, _ := placementOf(test.binding)
+			p := placementOf(test.binding)
 			if diff := cmp.Diff(test.want, judge(t).amiss(p, test.clusters)); diff != "" {
 				t.Errorf("amiss (-want +got):\n%s", diff)
 			}
@@ -140,7 +140,7 @@ func TestOnlyBindingsThatRestAreTriggered(t *testing.T) {
 		{"one that is being deleted", func(b *workv1alpha2.ResourceBinding) { b.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			p, _ := placementOf(refused(contextRef("acme-ns", "net-us", "1"), test.change))
+			p := placementOf(refused(contextRef("acme-ns", "net-us", "1"), test.change))
 			if got := judge(t).rests(p); got != test.rests {
 				t.Errorf("rests is %v, want %v", got, test.rests)
 			}
@@ -150,7 +150,7 @@ func TestOnlyBindingsThatRestAreTriggered(t *testing.T) {
 
 func TestTheStockSchedulerMayBeOneOfOurs(t *testing.T) {
 	s := &settlement{schedulers: []string{"default-scheduler"}}
-	p, _ := placementOf(refused(contextRef("acme-ns", "net-us", "1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "" }))
+	p := placementOf(refused(contextRef("acme-ns", "net-us", "1"), func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "" }))
 	if !s.rests(p) {
 		t.Error("a binding without a scheduler's name is not the stock scheduler's")
 	}
@@ -208,7 +208,7 @@ func TestEachTriggerIsALaterMoment(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			var a attempts
-			p, _ := placementOf(refused(contextRef("acme-ns", "net-us", "1"), func(b *workv1alpha2.ResourceBinding) {
+			p := placementOf(refused(contextRef("acme-ns", "net-us", "1"), func(b *workv1alpha2.ResourceBinding) {
 				b.Spec.RescheduleTriggeredAt, b.Status.LastScheduledTime = test.triggered, test.scheduled
 			}))
 			name := types.NamespacedName{Name: "b"}
@@ -245,13 +245,13 @@ func TestTheHubsCacheKeepsWhatIsAskedOfABinding(t *testing.T) {
 		{"of another scheduler", refused(config, on("us-1"), whole, func(b *workv1alpha2.ResourceBinding) { b.Spec.SchedulerName = "other" }), false, false, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			before, _ := placementOf(test.binding.DeepCopy())
+			before := placementOf(test.binding.DeepCopy())
 			object, err := trim(test.binding)
 			if err != nil {
 				t.Fatal(err)
 			}
 			kept := object.(*workv1alpha2.ResourceBinding)
-			after, _ := placementOf(kept)
+			after := placementOf(kept)
 			if got := len(kept.Status.AggregatedStatus) > 0; got != test.reports {
 				t.Errorf("keeps reports is %v, want %v", got, test.reports)
 			}

@@ -21,11 +21,11 @@ import (
 type Naming int
 
 const (
-	// NamesNone: the object is for no location in particular.
+	// NamesNone means that the object is for no location in particular.
 	NamesNone Naming = iota
-	// NamesOne: it is for one location.
+	// NamesOne means that it is for one location.
 	NamesOne
-	// NamingUnknown: its kind names one, and the object was not seen yet.
+	// NamingUnknown means that its kind names one, and the object was not seen yet.
 	NamingUnknown
 )
 

@@ -13,8 +13,10 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
@@ -166,6 +168,7 @@ func (o *hubOptions) config(kubeconfig string) (*rest.Config, error) {
 func (o *hubOptions) managerOptions() manager.Options {
 	return manager.Options{
 		Scheme:                        hubScheme(),
+		Controller:                    config.Controller{UsePriorityQueue: ptr.To(false)}, // it can deadlock at shutdown: a worker leaves while an item is handed to it
 		Metrics:                       metricsserver.Options{BindAddress: o.metricsAddress},
 		HealthProbeBindAddress:        o.healthAddress,
 		LeaderElection:                o.leaderElect,
