@@ -1,6 +1,7 @@
 package interpreter
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -15,6 +16,16 @@ import (
 // A context's reports are all read again whenever one of its cells changes. Decoding them
 // into anything takes several times as long as walking the text.
 type node string
+
+// document is JSON as it comes, in valid UTF-8: a decoder of JSON reads each byte that is
+// part of no character as U+FFFD.
+func document(raw []byte) node {
+	text := string(bytes.TrimSpace(raw))
+	if !utf8.ValidString(text) {
+		text = string([]rune(text))
+	}
+	return node(text)
+}
 
 // absent tells a value that is null or not there. Lua knows no difference.
 func (n node) absent() bool   { return n == "" || n[0] == 'n' }
@@ -54,18 +65,18 @@ func (n node) describe() string {
 	return "an object"
 }
 
-// text is what a string says, in valid UTF-8; "" where the value is none.
+// text is what a string says; "" where the value is none.
 func (n node) text() string {
-	if !n.isText() || len(n) < 2 {
+	if !n.isText() || len(n) < 2 || n[len(n)-1] != '"' {
 		return ""
 	}
-	if text, plain := unescaped(string(n[1 : len(n)-1])); plain && utf8.ValidString(text) {
+	if text, plain := unescaped(string(n[1 : len(n)-1])); plain {
 		return text
 	}
-	if text, err := strconv.Unquote(string(n)); err == nil {
+	if text, err := strconv.Unquote(string(n)); err == nil && utf8.ValidString(text) {
 		return text
 	}
-	// It has an escape that Go does not share with JSON. Where it is no JSON either, there
+	// It has an escape that Go and JSON do not share. Where it is no JSON either, there
 	// is no text to be read.
 	var text string
 	_ = json.Unmarshal([]byte(n), &text)

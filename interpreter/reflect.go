@@ -1,7 +1,6 @@
 package interpreter
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -17,12 +16,12 @@ import (
 // right; the copy then holds what else there is. The copy is nil only where the JSON is no
 // object.
 func ReadCopy(raw []byte) (*v1alpha.NetworkContext, error) {
-	document := node(bytes.TrimSpace(raw))
-	if !document.isObject() {
-		return nil, fmt.Errorf("read the copy: it is %s, want an object", document.describe())
+	whole := document(raw)
+	if !whole.isObject() {
+		return nil, fmt.Errorf("read the copy: it is %s, want an object", whole.describe())
 	}
 	var metadata, spec, status node
-	document.each(func(key string, value node) bool {
+	whole.each(func(key string, value node) bool {
 		switch key {
 		case "metadata":
 			metadata = value

@@ -1,7 +1,6 @@
 package interpreter
 
 import (
-	"bytes"
 	"errors"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -25,7 +24,7 @@ type Report struct {
 func ReadReport(raw []byte) (Report, error) {
 	var generation, uid, families, mtu, holders, terminating, conditions, fault node
 	var r reader
-	r.fields("it", node(bytes.TrimSpace(raw)), func(key string, value node) {
+	r.fields("it", document(raw), func(key string, value node) {
 		switch key {
 		case "networkGeneration":
 			generation = value

@@ -36,6 +36,11 @@ const (
 	mostHeader = 64 << 10
 )
 
+// GCPercent is the percentage, as in GOGC, by which a process that serves the webhook should
+// let its memory grow before it collects. All of a request is garbage, and little else is in
+// memory: by default, one call in a hundred waits for a collection.
+const GCPercent = 400
+
 // Run serves until the context ends, and then until the requests that came are answered,
 // for at most 30 seconds. The error is that of wrong options, of a certificate that cannot
 // be read, of an address that cannot be served at, or of a server that broke; nil when the

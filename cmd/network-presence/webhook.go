@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"runtime/debug"
+
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
@@ -20,6 +23,9 @@ that is joined in pull mode. Where an agent cannot reach it, install the
 customization in Lua, which gives the same answers, in place of it.`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			if _, set := os.LookupEnv("GOGC"); !set {
+				debug.SetGCPercent(webhook.GCPercent)
+			}
 			return webhook.Run(command.Context(), options)
 		},
 	}
