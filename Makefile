@@ -1,6 +1,7 @@
 # One build cache for all: the binaries of the embedded control plane, ours, and the tests.
 export CGO_ENABLED := 0
 
+SHELL := /bin/bash
 BIN := $(CURDIR)/.bin
 CONTROLPLANE := go run ./e2e/cmd/controlplane
 
@@ -65,6 +66,12 @@ vet: ## Run go vet.
 lint: $(BIN)/golangci-lint ## Run golangci-lint.
 	$(BIN)/golangci-lint run --allow-parallel-runners
 
+##@ Install it
+
+.PHONY: dist
+dist: ## Render the charts as plain manifests, into dist.
+	go run ./charts/dist dist
+
 ##@ Benchmarks: each ends with its figures, one a line, name and value
 
 .PHONY: bench-latency
@@ -85,6 +92,10 @@ bench-interpreter: ## Run the rules of interpretation as functions and in Lua, a
 generate: $(BIN)/controller-gen ## Make the generated files.
 	$(BIN)/controller-gen object applyconfiguration crd paths=./api/... output:crd:dir=api/crds
 	go generate ./lua
+	cp api/crds/*_network{bindings,contexts}.yaml api/crds/*_location{s,bindings}.yaml charts/network-presence-hub/files/crds/
+	cp api/crds/*_network{contexts,interfaces,interfaceclaims}.yaml api/crds/*_locations.yaml charts/network-presence-cell/files/crds/
+	cp cell/rbac/role.yaml charts/network-presence-cell/files/rbac/
+	cp charts/network-presence/templates/_process.tpl charts/network-presence-cell/templates/
 
 .PHONY: generate-check
 generate-check: generate ## Fail when the generated files in the tree are not current.

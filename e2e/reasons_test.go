@@ -35,6 +35,7 @@ var _ = Describe("A binding's Ready", func() {
 	})
 
 	It("is ProjectUnresolved while the namespace names no project", func(ctx SpecContext) {
+		withoutAdmission(ctx)
 		w.declareNetwork(ctx, "default")
 		namespace := &corev1.Namespace{}
 		Expect(hub().Get(ctx, client.ObjectKey{Name: w.namespace}, namespace)).To(Succeed())
@@ -111,6 +112,7 @@ var _ = Describe("A binding's Ready", func() {
 	})
 
 	It("is NetworkNotFound for a network in a namespace that is not the mirrored one", func(ctx SpecContext) {
+		withoutAdmission(ctx)
 		w.declareNetwork(ctx, "default")
 		binding := w.newBinding("elsewhere", "default", near)
 		binding.Spec.Network.Namespace = "kube-system"
@@ -155,6 +157,7 @@ var _ = Describe("A binding's Ready", func() {
 	})
 
 	It("is answered within a namespace that no label makes a hub namespace", func(ctx SpecContext) {
+		withoutAdmission(ctx)
 		stray := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "stray-"}}
 		Expect(hub().Create(ctx, stray)).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(hub().Delete(ctx, stray)).To(Succeed()) })
@@ -292,7 +295,7 @@ var _ = Describe("A context", func() {
 		edited := context.DeepCopy()
 		edited.Spec.MTU = 1300
 		edited.Labels["example.com/added"] = "kept"
-		Expect(hub().Patch(ctx, edited, client.MergeFrom(context))).To(Succeed())
+		Expect(as(presenceController).Patch(ctx, edited, client.MergeFrom(context))).To(Succeed())
 		w.eventually(ctx, func(g Gomega) {
 			mended := w.context(ctx, "default", near)
 			g.Expect(mended.Spec.MTU).To(BeEquivalentTo(8000))

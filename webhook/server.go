@@ -58,8 +58,9 @@ func Run(ctx context.Context, options Options) error {
 
 // serve serves the webhook at the listener, and closes it.
 func serve(ctx context.Context, options Options, listener net.Listener) error {
-	certificate, err := watchCertificate(options.CertDir)
-	if err != nil {
+	certificate, err1 := watchCertificate(options.CertDir)
+	served, err2 := handlers()
+	if err := errors.Join(err1, err2); err != nil {
 		return errors.Join(err, listener.Close())
 	}
 	secure := tls.NewListener(listener, &tls.Config{
@@ -69,7 +70,7 @@ func serve(ctx context.Context, options Options, listener net.Listener) error {
 	})
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return certificate.Start(ctx) })
-	group.Go(func() error { return run(ctx, "webhook", newServer(handlers()), secure) })
+	group.Go(func() error { return run(ctx, "webhook", newServer(served), secure) })
 	group.Go(func() error { return serveMetrics(ctx, options.MetricsAddress) })
 	group.Go(func() error { return serveProbes(ctx, options.ProbeAddress, certificate) })
 	return group.Wait()
@@ -84,10 +85,15 @@ func watchCertificate(dir string) (*certwatcher.CertWatcher, error) {
 }
 
 // handlers are what is served over HTTPS.
-func handlers() http.Handler {
+func handlers() (http.Handler, error) {
+	defaults, err := defaulting()
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
 	mux.Handle("POST "+interpreter.Path, measured(http.MaxBytesHandler(interpreting(), mostBody)))
-	return mux
+	mux.Handle("POST "+DefaultsPath, http.MaxBytesHandler(defaults, mostBody))
+	return mux, nil
 }
 
 func interpreting() http.Handler {

@@ -277,6 +277,19 @@ func (c *ControlPlane) process(name string) (*Process, error) {
 	return nil, fmt.Errorf("no process %q: there are %q", name, names)
 }
 
+// Log is what a process has written, in all its runs.
+func (c *ControlPlane) Log(name string) (string, error) {
+	process, err := c.process(name)
+	if err != nil {
+		return "", err
+	}
+	log, err := os.ReadFile(process.Log)
+	if err != nil {
+		return "", fmt.Errorf("read the log of %s: %w", name, err)
+	}
+	return string(log), nil
+}
+
 // Kill ends a process, as a crash would. Dead does not tell of it.
 func (c *ControlPlane) Kill(ctx context.Context, name string) error {
 	process, err := c.process(name)

@@ -5,13 +5,8 @@ import (
 	"crypto/x509/pkix"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
-
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/utils/ptr"
-
-	"go.datum.net/network-presence/interpreter"
-	"go.datum.net/network-presence/lua"
 )
 
 // The forms of the rules by which Karmada interprets NetworkContexts; see
@@ -38,40 +33,19 @@ func validateInterpreter(form string) error {
 	return fmt.Errorf("interpreter %q is none: want %q or %q", form, InterpreterWebhook, InterpreterLua)
 }
 
-// installInterpreter has Karmada interpret NetworkContexts by our rules.
-func (c *ControlPlane) installInterpreter(ctx context.Context) error {
-	if err := apply(ctx, c.Hub(), lua.Retention); err != nil {
-		return err
-	}
-	if c.options.Interpreter == InterpreterLua {
-		return apply(ctx, c.Hub(), lua.Status)
-	}
-	return c.startWebhook(ctx)
-}
-
-// startWebhook starts `network-presence webhook` and has Karmada ask it.
-func (c *ControlPlane) startWebhook(ctx context.Context) error {
+// startWebhook starts `network-presence webhook`.
+func (c *ControlPlane) startWebhook(ctx context.Context) (hubValues, error) {
 	port, err1 := c.ports.free()
 	flags, ready, err2 := c.health("/readyz")
 	ca, err3 := c.ca()
-	if err := errors.Join(err1, err2, err3); err != nil {
-		return err
+	args, err4 := hostArgs(WebhookProcess)
+	if err := errors.Join(err1, err2, err3, err4); err != nil {
+		return hubValues{}, err
 	}
-	err := c.run(ctx, WebhookProcess, "network-presence", ready, append([]string{
-		"webhook", "--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port),
-		"--cert-dir=" + c.file("pki/"+webhookFolder), "-v=2",
-	}, flags...)...)
-	if err != nil {
-		return err
-	}
-	configuration, err := lua.WebhookAt(admissionregistrationv1.WebhookClientConfig{
-		URL:      ptr.To(fmt.Sprintf("https://127.0.0.1:%d%s", port, interpreter.Path)),
-		CABundle: ca,
-	})
-	if err != nil {
-		return err
-	}
-	return apply(ctx, c.Hub(), configuration)
+	err := c.run(ctx, WebhookProcess, "network-presence", ready, slices.Concat(args, flags, []string{
+		"--bind-address=127.0.0.1", "--secure-port=" + strconv.Itoa(port), "--cert-dir=" + c.file("pki/"+webhookFolder), "-v=2",
+	})...)
+	return hubValues{form: InterpreterWebhook, webhook: fmt.Sprintf("https://127.0.0.1:%d", port), ca: ca}, err
 }
 
 // RotateWebhookCertificate gives the webhook a new certificate, of the same authority.

@@ -65,7 +65,9 @@ func (c *ControlPlane) startHub(ctx context.Context) error {
 	group, groupCtx = errgroup.WithContext(ctx)
 	group.Go(func() error { return c.startKarmadaWebhook(groupCtx, hub) })
 	group.Go(func() error { return c.startKarmadaControllers(groupCtx, hub) })
-	group.Go(func() error { return c.startScheduler(groupCtx, "karmada-scheduler", "karmada-scheduler") })
+	group.Go(func() error {
+		return c.startScheduler(groupCtx, "karmada-scheduler", "karmada-scheduler", hub.Kubeconfig)
+	})
 	return group.Wait()
 }
 
@@ -192,12 +194,12 @@ func (c *ControlPlane) watchfulness() []string {
 func (c *ControlPlane) lease() time.Duration { return 3 * c.options.cellDown() }
 
 // startScheduler starts a karmada-scheduler, the stock one or ours.
-func (c *ControlPlane) startScheduler(ctx context.Context, name, binary string, more ...string) error {
+func (c *ControlPlane) startScheduler(ctx context.Context, name, binary, kubeconfig string, more ...string) error {
 	flags, ready, err := c.health("/healthz")
 	if err != nil {
 		return err
 	}
-	return c.run(ctx, name, binary, ready, slices.Concat(flags, unthrottled, []string{
-		"--kubeconfig=" + c.Hub().Kubeconfig, "--leader-elect=false", "--enable-scheduler-estimator=false", "--v=2",
-	}, more)...)
+	return c.run(ctx, name, binary, ready, slices.Concat(more, flags, unthrottled, []string{
+		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "--enable-scheduler-estimator=false", "--v=2",
+	})...)
 }

@@ -181,10 +181,15 @@ func memberToken(ctx context.Context, member *Plane, name string) (string, error
 	if err != nil {
 		return "", err
 	}
+	return accountToken(ctx, member, account)
+}
+
+// accountToken makes a token of a ServiceAccount.
+func accountToken(ctx context.Context, plane *Plane, account *corev1.ServiceAccount) (string, error) {
 	seconds := int64(lifetime.Seconds())
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds}}
-	if err := member.Client.SubResource("token").Create(ctx, account, request); err != nil {
-		return "", fmt.Errorf("make a token for Karmada in %s: %w", member.Name, err)
+	if err := plane.Client.SubResource("token").Create(ctx, account, request); err != nil {
+		return "", fmt.Errorf("make a token of ServiceAccount %s in %s: %w", account.Name, plane.Name, err)
 	}
 	return request.Status.Token, nil
 }

@@ -1,13 +1,18 @@
 package controlplane
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
-	"io/fs"
 	"os"
+	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/multicluster-runtime/providers/kubeconfig"
 
 	"go.datum.net/network-presence/api/v1alpha"
@@ -16,7 +21,7 @@ import (
 )
 
 // ProjectsNamespace on the hub has the Secrets that connect projects.
-const ProjectsNamespace = "network-presence-system"
+const ProjectsNamespace = charts.Namespace
 
 // The names of our processes.
 const (
@@ -24,50 +29,101 @@ const (
 	SchedulerProcess = "network-presence-scheduler"
 )
 
-// startOurs installs what is ours on the hub and starts our processes.
+// startOurs installs what is ours on the hub, as its chart says, and starts our processes,
+// as the users and with the flags that their chart gives them.
 func (c *ControlPlane) startOurs(ctx context.Context) error {
-	if err := c.installCharts(ctx); err != nil {
-		return err
+	values := hubValues{form: c.options.Interpreter}
+	if values.form != InterpreterLua {
+		var err error
+		if values, err = c.startWebhook(ctx); err != nil {
+			return err
+		}
 	}
-	if err := c.installInterpreter(ctx); err != nil {
-		return err
-	}
-	err := c.startScheduler(ctx, SchedulerProcess, "network-presence-scheduler", "--scheduler-name=network-presence-scheduler")
+	manifests, err := charts.Render(charts.Hub, ProjectsNamespace, values.values())
 	if err != nil {
+		return err
+	}
+	if err := apply(ctx, c.Hub(), manifests); err != nil {
+		return err
+	}
+	kubeconfig, err := c.identity(ctx, SchedulerProcess)
+	if err != nil {
+		return err
+	}
+	args, err := hostArgs(SchedulerProcess)
+	if err != nil {
+		return err
+	}
+	if err := c.startScheduler(ctx, SchedulerProcess, "network-presence-scheduler", kubeconfig, args...); err != nil {
 		return err
 	}
 	return c.StartHub(ctx, HubProcess)
 }
 
 // StartHub starts `network-presence hub` under a process name, with more flags than usual.
-// Start does so for HubProcess, unless the control plane is bare.
+// Start does so for HubProcess, unless the control plane is bare: then it works as the
+// administrator, since there is no chart that gives it a user.
 func (c *ControlPlane) StartHub(ctx context.Context, name string, more ...string) error {
-	flags, ready, err := c.health("/readyz")
-	if err != nil {
+	flags, ready, err1 := c.health("/readyz")
+	args, err2 := hostArgs(HubProcess)
+	if err := errors.Join(err1, err2); err != nil {
 		return err
 	}
-	args := append([]string{
-		"hub", "--kubeconfig=" + c.Hub().Kubeconfig, "--platform-kubeconfig=" + c.Platform().Kubeconfig,
-		"--leader-elect=false", "-v=2",
-	}, flags...)
-	return c.run(ctx, name, "network-presence", ready, append(args, more...)...)
-}
-
-func (c *ControlPlane) installCharts(ctx context.Context) error {
-	files, err := fs.Glob(charts.Hub, "network-presence-hub/templates/*.yaml")
-	if err != nil {
-		return fmt.Errorf("list the hub's chart: %w", err)
-	}
-	for _, file := range files {
-		manifest, err := charts.Hub.ReadFile(file)
-		if err != nil {
-			return fmt.Errorf("read the hub's chart: %w", err)
-		}
-		if err := apply(ctx, c.Hub(), manifest); err != nil {
+	kubeconfig := c.Hub().Kubeconfig
+	if !c.options.Bare {
+		var err error
+		if kubeconfig, err = c.identity(ctx, HubProcess); err != nil {
 			return err
 		}
 	}
-	return nil
+	return c.run(ctx, name, "network-presence", ready, slices.Concat(args, flags, []string{
+		"--kubeconfig=" + kubeconfig, "--platform-kubeconfig=" + c.Platform().Kubeconfig, "--leader-elect=false", "-v=2",
+	}, more)...)
+}
+
+// hubValues are those of the hub's chart that depend on where our webhook is.
+type hubValues struct {
+	form, webhook string
+	ca            []byte
+}
+
+func (v hubValues) values() map[string]any {
+	interpreter := map[string]any{"form": cmp.Or(v.form, InterpreterWebhook)}
+	if v.webhook != "" {
+		interpreter["webhook"] = map[string]any{"url": v.webhook, "caBundle": string(v.ca)}
+	}
+	return map[string]any{"interpreter": interpreter, "admission": map[string]any{"defaulting": v.webhook != ""}}
+}
+
+// hostArgs are the arguments that the chart of our processes gives to one. Of a flag that is
+// given again, what comes last counts.
+func hostArgs(process string) ([]string, error) {
+	manifests, err := charts.Render(charts.Host, ProjectsNamespace, nil)
+	if err != nil {
+		return nil, err
+	}
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for {
+		var deployment appsv1.Deployment
+		if err := decoder.Decode(&deployment); err != nil {
+			return nil, fmt.Errorf("find process %s in chart %s: %w", process, charts.Host, err)
+		}
+		if deployment.Kind == "Deployment" && deployment.Name == process {
+			return deployment.Spec.Template.Spec.Containers[0].Args, nil
+		}
+	}
+}
+
+// identity writes a kubeconfig of the hub for the ServiceAccount that the hub's chart made
+// for a process.
+func (c *ControlPlane) identity(ctx context.Context, process string) (string, error) {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ProjectsNamespace, Name: process}}
+	token, err := accountToken(ctx, c.Hub(), account)
+	if err != nil {
+		return "", err
+	}
+	file := c.file(process + ".kubeconfig")
+	return file, c.writeTokenKubeconfig(c.Hub(), process, token, file)
 }
 
 // AddProject starts a plane for a project and connects it, as Start does for those of

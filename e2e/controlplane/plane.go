@@ -189,13 +189,22 @@ func (c *ControlPlane) writeKubeconfig(plane *Plane) error {
 // writeUserKubeconfig writes a kubeconfig of a plane for the user whose key pair is of the
 // name.
 func (c *ControlPlane) writeUserKubeconfig(plane *Plane, user, file string) error {
+	return c.writeKubeconfigFor(plane, user, file, &clientcmdapi.AuthInfo{
+		ClientCertificate: c.file("pki/" + user + ".crt"), ClientKey: c.file("pki/" + user + ".key"),
+	})
+}
+
+// writeTokenKubeconfig writes a kubeconfig of a plane for the user who has a token.
+func (c *ControlPlane) writeTokenKubeconfig(plane *Plane, user, token, file string) error {
+	return c.writeKubeconfigFor(plane, user, file, &clientcmdapi.AuthInfo{Token: token})
+}
+
+func (c *ControlPlane) writeKubeconfigFor(plane *Plane, user, file string, as *clientcmdapi.AuthInfo) error {
 	kubeconfig := clientcmdapi.NewConfig()
 	kubeconfig.Clusters[plane.Name] = &clientcmdapi.Cluster{
 		Server: fmt.Sprintf("https://127.0.0.1:%d", plane.Port), CertificateAuthority: c.file("pki/ca.crt"),
 	}
-	kubeconfig.AuthInfos[user] = &clientcmdapi.AuthInfo{
-		ClientCertificate: c.file("pki/" + user + ".crt"), ClientKey: c.file("pki/" + user + ".key"),
-	}
+	kubeconfig.AuthInfos[user] = as
 	kubeconfig.Contexts[plane.Name] = &clientcmdapi.Context{Cluster: plane.Name, AuthInfo: user}
 	kubeconfig.CurrentContext = plane.Name
 	if err := clientcmdapi.FlattenConfig(kubeconfig); err != nil { // whole in itself: it goes into Secrets

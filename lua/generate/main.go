@@ -142,7 +142,7 @@ func writeManifest(installed, name string, object any) error {
 	content := append([]byte(header), manifest...)
 	return errors.Join(
 		write(filepath.Join("manifests", name), content),
-		write(filepath.Join("../charts/network-presence-hub/interpreter", installed, name), content))
+		write(filepath.Join("../charts/network-presence-hub/files/interpreter", installed, name), content))
 }
 
 func writeRevision(path, revision string) error {
