@@ -86,11 +86,16 @@ bench-scale: tools-present ## Run the presence controller alone against 200, 2,0
 bench-interpreter: ## Run the rules of interpretation as functions and in Lua, and the webhook under load.
 	go run ./e2e/bench interpreter
 
+.PHONY: bench-cell
+bench-cell: tools-present ## Run the cell agent alone against waiting claims and against an MTU edit.
+	KUBEBUILDER_ASSETS="$$($(CONTROLPLANE) binaries)" go test ./e2e/cell -run '^$$' -bench . -benchtime 1x -count 1 -timeout 30m
+
 ##@ Generated files
 
 .PHONY: generate
 generate: $(BIN)/controller-gen ## Make the generated files.
 	$(BIN)/controller-gen object applyconfiguration crd paths=./api/... output:crd:dir=api/crds
+	$(BIN)/controller-gen rbac:roleName=network-presence-cell paths=./cell/... output:rbac:dir=cell/rbac
 	go generate ./lua
 	cp api/crds/*_network{bindings,contexts}.yaml api/crds/*_location{s,bindings}.yaml charts/network-presence-hub/files/crds/
 	cp api/crds/*_network{contexts,interfaces,interfaceclaims}.yaml api/crds/*_locations.yaml charts/network-presence-cell/files/crds/
