@@ -16,7 +16,7 @@ var _ = Describe("The story that the demo tells", Label("forms"), func() {
 			Project: w.project, Upstream: upstream(w.project), UpstreamNamespace: w.upstream,
 			Hub: hub(), Namespace: w.namespace,
 			Near: near, Far: far, Closed: "ap-south-1",
-			Cells: map[string]client.Client{},
+			Cells: map[string]client.Client{}, Agents: true,
 		}
 		for _, cell := range cells {
 			stage.Cells[cell.Location] = inCell(cell.Name)

@@ -27,8 +27,13 @@ const (
 	spareCell = "spare"
 )
 
-// cells of the suite, by name.
-var cells = []controlplane.Cell{{Name: "us-1", Location: near}, {Name: "eu-1", Location: far}, {Name: "sa-1", Location: pulled, Pull: true}, {Name: spareCell}}
+// cells of the suite, by name. That of the pulled location has no agent.
+var cells = []controlplane.Cell{
+	{Name: "us-1", Location: near, Agent: true},
+	{Name: "eu-1", Location: far, Agent: true},
+	{Name: "sa-1", Location: pulled, Pull: true},
+	{Name: spareCell},
+}
 
 var (
 	// plane is the one control plane of the suite.

@@ -35,6 +35,9 @@ type Stage struct {
 	Cells map[string]client.Client
 	// Near and Far are locations that the project may use; Closed is one that it may not.
 	Near, Far, Closed string
+	// Agents tells that our agent runs in the cell of Near. Without it, nothing is known of
+	// addresses there, and the part about them is left out.
+	Agents bool
 	// Patience bounds each wait; 0 means a minute.
 	Patience time.Duration
 }
@@ -52,7 +55,7 @@ func (s Step) Run(ctx context.Context, stage *Stage) error { return s.run(ctx, s
 
 // Steps are the story, from an empty project back to one.
 func Steps(s *Stage) []Step {
-	return []Step{
+	steps := []Step{
 		{
 			Does:  fmt.Sprintf("project %s declares Network/default (IPv6 and IPv4, MTU 8000) and may use %s and %s", s.Project, s.Near, s.Far),
 			Shows: "nothing travels: nobody needs the network anywhere yet",
@@ -73,12 +76,14 @@ func Steps(s *Stage) []Step {
 			Does:  "the workload is deleted",
 			Shows: fmt.Sprintf("its two bindings are collected, the context of %s and its copy go, %s stays for the load balancer", s.Far, s.Near),
 			run:   deleteWorkload,
-		}, {
-			Does:  "the load balancer deletes its binding",
-			Shows: "the last context and copy are gone",
-			run:   deleteLast,
 		},
 	}
+	leaves := "the load balancer deletes its binding"
+	if s.Agents {
+		steps = append(steps, retainedSteps(s)...)
+		leaves += ", and its address is given back"
+	}
+	return append(steps, Step{Does: leaves, Shows: "the last context and copy are gone", run: deleteLast})
 }
 
 const (
@@ -162,6 +167,11 @@ func deleteLast(ctx context.Context, s *Stage) error {
 	for _, name := range []string{loadBalancer, "closed"} {
 		if err := s.Hub.Delete(ctx, s.binding(name, s.Near)); err != nil {
 			return fmt.Errorf("delete binding %s: %w", name, err)
+		}
+	}
+	if s.Agents {
+		if err := s.Cells[s.Near].Delete(ctx, s.address()); err != nil {
+			return fmt.Errorf("give the address back: %w", err)
 		}
 	}
 	return s.eventually(ctx, func(ctx context.Context) error {

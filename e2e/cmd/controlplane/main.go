@@ -65,7 +65,7 @@ func newCommand() *cobra.Command {
 		command.Flags().StringSliceVar(&f.cells, "cells", []string{"us-1=us-central-1", "eu-1=eu-west-1", "ap-1=ap-south-1"},
 			"cells to join, each as name=location, or as name alone for one without a location")
 		command.Flags().StringSliceVar(&f.pull, "pull", nil, "names of those cells that are joined in pull mode, with a karmada-agent of their own")
-		command.Flags().BoolVar(&f.agents, "agents", false, "run the agent of network presence in each cell that has a location")
+		command.Flags().BoolVar(&f.agents, "agents", true, "run the agent of network presence in each cell that has a location")
 		command.Flags().StringSliceVar(&f.projects, "projects", []string{"acme"}, "projects to connect")
 		command.Flags().StringVar(&f.interpreter, "interpreter", controlplane.InterpreterWebhook,
 			`form of the rules by which Karmada interprets NetworkContexts: "webhook" or "lua"`)
@@ -196,6 +196,7 @@ func setStage(ctx context.Context, plane *controlplane.ControlPlane, f *flags) (
 		Hub:               plane.Hub().Client,
 		Namespace:         "ns-" + f.projects[0],
 		Cells:             map[string]client.Client{},
+		Agents:            f.agents,
 	}
 	var locations []string
 	for _, cell := range f.cells {
