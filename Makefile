@@ -72,6 +72,13 @@ lint: $(BIN)/golangci-lint ## Run golangci-lint.
 dist: ## Render the charts as plain manifests, into dist.
 	go run ./charts/dist dist
 
+VERSION ?= 0.1.0
+.PHONY: images
+images: ## Make the images as OCI archives, with their bills of materials, into dist/images.
+	@mkdir -p dist/images
+	cd tools && go build -o $(BIN)/images ./images
+	$(BIN)/images $(VERSION) dist/images
+
 ##@ Benchmarks: each ends with its figures, one a line, name and value
 
 .PHONY: bench-latency

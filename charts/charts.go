@@ -35,7 +35,7 @@ var files embed.FS
 // would, as YAML documents. Values are those that differ from the chart's own; nil for none.
 // The error is that of a chart that is not there, or of values, which it names.
 func Render(name, namespace string, values map[string]any) ([]byte, error) {
-	loaded, err := load(name)
+	loaded, err := Load(name)
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,8 @@ func Render(name, namespace string, values map[string]any) ([]byte, error) {
 	return documents.Bytes(), nil
 }
 
-func load(name string) (*chart.Chart, error) {
+// Load is a chart, for Helm to install. The error is that of a chart that is not there.
+func Load(name string) (*chart.Chart, error) {
 	var buffered []*loader.BufferedFile
 	err := fs.WalkDir(files, name, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {

@@ -134,7 +134,11 @@ func buildUpstream(ctx context.Context, root string, say func(string, ...any)) (
 
 // cached builds a package of a module once for its versions and this Go.
 func cached(ctx context.Context, module, pkg, name string, say func(string, ...any)) (string, error) {
-	folder, err := cacheFolder(ctx, module)
+	stamp, err := versionStamp(ctx, module)
+	if err != nil {
+		return "", err
+	}
+	folder, err := cacheFolder(ctx, module, stamp)
 	if err != nil {
 		return "", err
 	}
@@ -147,15 +151,29 @@ func cached(ctx context.Context, module, pkg, name string, say func(string, ...a
 	if _, err := os.Stat(file); err == nil {
 		return file, nil
 	}
-	if err := build(ctx, module, pkg, file+".new", say); err != nil {
+	if err := build(ctx, module, pkg, file+".new", say, stamp); err != nil {
 		return "", err
 	}
 	return file, os.Rename(file+".new", file)
 }
 
+// versionStamp is the linker's flag that tells the components of Kubernetes which version
+// they are, as their own build does; "" for other modules than theirs. Who asks for it, as
+// Helm does, is told otherwise that it is v0.0.0.
+func versionStamp(ctx context.Context, module string) (string, error) {
+	if !strings.HasSuffix(filepath.ToSlash(module), kubernetesModule) {
+		return "", nil
+	}
+	version, err := goOutput(ctx, module, "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
+	if err != nil {
+		return "", err
+	}
+	return "-X k8s.io/component-base/version.gitVersion=" + version, nil
+}
+
 // cacheFolder is keyed by what decides about a binary: the versions that its module pins,
-// and the Go that builds it.
-func cacheFolder(ctx context.Context, module string) (string, error) {
+// the flags for its linker, and the Go that builds it.
+func cacheFolder(ctx context.Context, module, flags string) (string, error) {
 	base, err := cacheBase()
 	if err != nil {
 		return "", err
@@ -172,7 +190,7 @@ func cacheFolder(ctx context.Context, module string) (string, error) {
 		}
 		key.Write(content)
 	}
-	key.Write([]byte(version))
+	key.Write([]byte(version + flags))
 	return filepath.Join(base, "bin", hex.EncodeToString(key.Sum(nil))[:16]), nil
 }
 
@@ -187,9 +205,10 @@ func cacheBase() (string, error) {
 	return filepath.Join(cache, "network-presence"), nil
 }
 
-// build runs go build and, while it takes long, says so.
-func build(ctx context.Context, module, pkg, file string, say func(string, ...any)) error {
-	command := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags", "-s -w", "-o", file, pkg)
+// build runs go build, with more flags for the linker, and says so while it takes long.
+func build(ctx context.Context, module, pkg, file string, say func(string, ...any), flags ...string) error {
+	linker := strings.Join(append([]string{"-s", "-w"}, flags...), " ")
+	command := exec.CommandContext(ctx, "go", "build", "-buildvcs=false", "-ldflags", linker, "-o", file, pkg)
 	command.Dir = module
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
 	var output bytes.Buffer

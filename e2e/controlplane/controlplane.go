@@ -63,6 +63,8 @@ type ControlPlane struct {
 	ports    ports
 	karmada  string // folder of Karmada's module
 	etcd     string // URL
+	// hubValues are those that the hub's chart was installed with.
+	hubValues map[string]any
 
 	authority *authority
 

@@ -39,11 +39,12 @@ func (c *ControlPlane) startOurs(ctx context.Context) error {
 			return err
 		}
 	}
-	manifests, err := charts.Render(charts.Hub, ProjectsNamespace, values.values())
+	c.hubValues = values.values()
+	release, err := c.HubRelease()
 	if err != nil {
 		return err
 	}
-	if err := apply(ctx, c.Hub(), manifests); err != nil {
+	if err := release.Install(ctx); err != nil {
 		return err
 	}
 	kubeconfig, err := c.identity(ctx, SchedulerProcess)
@@ -79,6 +80,20 @@ func (c *ControlPlane) StartHub(ctx context.Context, name string, more ...string
 	return c.run(ctx, name, "network-presence", ready, slices.Concat(args, flags, []string{
 		"--kubeconfig=" + kubeconfig, "--platform-kubeconfig=" + c.Platform().Kubeconfig, "--leader-elect=false", "-v=2",
 	}, more)...)
+}
+
+// Reidentify gives our processes on the hub new tokens and starts them again, as whoever
+// runs them must after the hub's chart was installed anew.
+func (c *ControlPlane) Reidentify(ctx context.Context) error {
+	for _, process := range []string{HubProcess, SchedulerProcess} {
+		if _, err := c.identity(ctx, process); err != nil {
+			return err
+		}
+		if err := c.Restart(ctx, process); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // hubValues are those of the hub's chart that depend on where our webhook is.
