@@ -92,6 +92,9 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 	if err != nil {
 		return fmt.Errorf("set up the presence controller: %w", err)
 	}
+	if err := setupSweeper(ctx, mgr); err != nil {
+		return fmt.Errorf("set up the sweep: %w", err)
+	}
 	return nil
 }
 
@@ -109,6 +112,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, key Key) (reconcile.Result, 
 		return reconcile.Result{}, err
 	}
 	again, err := r.nudge(ctx, key, d.overdue)
+	if again == 0 || d.again > 0 && d.again < again {
+		again = d.again // the end of a delivery that does not come is no event
+	}
 	return reconcile.Result{RequeueAfter: again}, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -30,6 +31,8 @@ type decision struct {
 	finalizer bool
 	// overdue is a context whose cells should have reported by now; nil where none is.
 	overdue *v1alpha.NetworkContext
+	// again is when to look again where nothing happens until then; 0 for never.
+	again time.Duration
 }
 
 // declaration is a context with the condition Declared that it should have.
@@ -109,9 +112,14 @@ func (d *decision) release(s *snapshot, context *v1alpha.NetworkContext) {
 		d.declare(context, held)
 		return
 	}
-	if slices.Contains(context.Finalizers, v1alpha.PresenceFinalizer) {
-		d.released = append(d.released, context)
+	if !slices.Contains(context.Finalizers, v1alpha.PresenceFinalizer) {
+		return
 	}
+	if wait := delivering(s, context); wait > 0 {
+		d.again = wait
+		return
+	}
+	d.released = append(d.released, context)
 }
 
 // create makes the context of a network that is live, granted and needed, once its

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	clusterv1alpha1 "github.com/karmada-io/karmada/pkg/apis/cluster/v1alpha1"
 	workv1alpha2 "github.com/karmada-io/karmada/pkg/apis/work/v1alpha2"
@@ -19,7 +20,7 @@ import (
 
 // gather reads all that a decision about a presence needs, from caches alone.
 func (r *Reconciler) gather(ctx context.Context, key Key) (*snapshot, error) {
-	s := &snapshot{key: key}
+	s := &snapshot{key: key, now: time.Now()}
 	if err := r.gatherHub(ctx, s); err != nil {
 		return nil, err
 	}

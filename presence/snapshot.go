@@ -12,6 +12,7 @@ import (
 // Its objects belong to caches and are never changed.
 type snapshot struct {
 	key Key
+	now time.Time
 
 	// project that the hub namespace names, and the namespace in it that is mirrored.
 	// Empty where it names none.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	clusterv1alpha1 "github.com/karmada-io/karmada/pkg/apis/cluster/v1alpha1"
+	workv1alpha1 "github.com/karmada-io/karmada/pkg/apis/work/v1alpha1"
 	workv1alpha2 "github.com/karmada-io/karmada/pkg/apis/work/v1alpha2"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -180,6 +181,7 @@ func (o *hubOptions) managerOptions() manager.Options {
 			ByObject: map[client.Object]cache.ByObject{
 				&workv1alpha2.ResourceBinding{}:        {Transform: location.TrimBindings(o.schedulers)},
 				&workv1alpha2.ClusterResourceBinding{}: {Transform: location.TrimBindings(o.schedulers)},
+				presence.WorkMetadata():                {Transform: presence.TrimWork},
 				&corev1.Secret{}:                       {Namespaces: map[string]cache.Config{o.projects.SecretsNamespace: {}}},
 			},
 		},
@@ -189,7 +191,7 @@ func (o *hubOptions) managerOptions() manager.Options {
 func hubScheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, v1alpha.AddToScheme, workv1alpha2.Install, clusterv1alpha1.Install,
+		clientgoscheme.AddToScheme, v1alpha.AddToScheme, workv1alpha1.Install, workv1alpha2.Install, clusterv1alpha1.Install,
 	} {
 		if err := add(scheme); err != nil {
 			panic(err) // two packages claim one Go type: a mistake in this program
