@@ -65,7 +65,7 @@ const byPlacement = "presence.placement"
 // only of Works that are to go.
 func WorkMetadata() *metav1.PartialObjectMetadata {
 	work := &metav1.PartialObjectMetadata{}
-	work.SetGroupVersionKind(workv1alpha1.SchemeGroupVersion.WithKind("Work"))
+	work.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("Work"))
 	return work
 }
 
@@ -188,7 +188,7 @@ func (s *sweeper) leftovers(ctx context.Context, name types.NamespacedName) ([]c
 		return leftOf(placement), nil
 	}
 	works := &metav1.PartialObjectMetadataList{}
-	works.SetGroupVersionKind(workv1alpha1.SchemeGroupVersion.WithKind("WorkList"))
+	works.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))
 	if err := s.hub.List(ctx, works, client.MatchingFields{byPlacement: at.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the Works of ResourceBinding %s: %w", at, err)
 	}
