@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -61,11 +62,13 @@ type sweeper struct {
 // made for, as namespace/name.
 const byPlacement = "presence.placement"
 
+var workGroupVersion = schema.GroupVersion(workv1alpha1.GroupVersion)
+
 // WorkMetadata is a Work as the hub's cache has it: manifests may be large, and are read
 // only of Works that are to go.
 func WorkMetadata() *metav1.PartialObjectMetadata {
 	work := &metav1.PartialObjectMetadata{}
-	work.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("Work"))
+	work.SetGroupVersionKind(workGroupVersion.WithKind("Work"))
 	return work
 }
 
@@ -188,7 +191,7 @@ func (s *sweeper) leftovers(ctx context.Context, name types.NamespacedName) ([]c
 		return leftOf(placement), nil
 	}
 	works := &metav1.PartialObjectMetadataList{}
-	works.SetGroupVersionKind(workv1alpha1.GroupVersion.WithKind("WorkList"))
+	works.SetGroupVersionKind(workGroupVersion.WithKind("WorkList"))
 	if err := s.hub.List(ctx, works, client.MatchingFields{byPlacement: at.String()}, client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the Works of ResourceBinding %s: %w", at, err)
 	}
