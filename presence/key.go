@@ -14,10 +14,10 @@ import (
 // location.
 type Key struct {
 	// Namespace is the hub namespace.
-	Namespace string
+	Namespace string `json:"namespace"`
 	// Network and Location are names, as in the specs of bindings and contexts.
-	Network  string
-	Location string
+	Network  string `json:"network"`
+	Location string `json:"location"`
 }
 
 // String is the key as a person reads it in a log.

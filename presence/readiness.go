@@ -16,7 +16,7 @@ import (
 // readiness is the verdict on a context that is there: ready, or exactly what is missing.
 func readiness(s *snapshot, context *v1alpha.NetworkContext) *verdict {
 	placement := s.placements[context.Name]
-	if missing := unplaced(s, placement, context); missing != "" {
+	if missing := Unplaced(placement, context, len(s.serving) > 0); missing != "" {
 		return refuse(v1alpha.ReasonNetworkContextNotReady, "%s", missing)
 	}
 	// The rules by which Karmada aggregates, on what it aggregates: a moment earlier than
@@ -53,18 +53,20 @@ func readyMessage(s *snapshot, unreachable []string) string {
 	return message + "; " + strings.Join(unreachable, "; ")
 }
 
-// unplaced says why Karmada has no cell for a context, or "" where it has one.
-func unplaced(s *snapshot, placement *workv1alpha2.ResourceBinding, context *v1alpha.NetworkContext) string {
+// Unplaced says why Karmada has no cell for a context, or "" where it has one. The placement
+// is Karmada's ResourceBinding of the context, nil where there is none; served tells whether
+// any cell serves the context's location.
+func Unplaced(placement *workv1alpha2.ResourceBinding, context *v1alpha.NetworkContext, served bool) string {
 	if placement == nil || placement.Spec.Resource.UID != context.UID {
 		return "Karmada has not taken the context up yet: no ResourceBinding"
 	}
 	scheduled := meta.FindStatusCondition(placement.Status.Conditions, workv1alpha2.Scheduled)
+	location := context.Spec.Location.Name
 	switch {
 	case len(placement.Spec.Clusters) > 0:
 		return ""
-	case len(s.serving) == 0:
-		return fmt.Sprintf("no cell serves location %q: label a Karmada Cluster %s=%s",
-			s.key.Location, v1alpha.TopologyLocationLabel, s.key.Location)
+	case !served:
+		return fmt.Sprintf("no cell serves location %q: label a Karmada Cluster %s=%s", location, v1alpha.TopologyLocationLabel, location)
 	case scheduled == nil:
 		return fmt.Sprintf("scheduler %q has not placed ResourceBinding %q yet", placement.Spec.SchedulerName, placement.Name)
 	case scheduled.Status != metav1.ConditionTrue:
