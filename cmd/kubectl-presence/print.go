@@ -86,10 +86,3 @@ func orDash(text string) string {
 	}
 	return text
 }
-
-func counted(n int, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %ss", n, one)
-}
