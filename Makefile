@@ -100,7 +100,7 @@ bench-cell: tools-present ## Run the cell agent alone against waiting claims and
 ##@ Generated files
 
 .PHONY: generate
-generate: $(BIN)/controller-gen ## Make the generated files.
+generate: $(BIN)/controller-gen $(BIN)/crd-ref-docs $(BIN)/helm-docs ## Make the generated files.
 	$(BIN)/controller-gen object applyconfiguration crd paths=./api/... output:crd:dir=api/crds
 	$(BIN)/controller-gen rbac:roleName=network-presence-cell paths=./cell/... output:rbac:dir=cell/rbac
 	go generate ./lua
@@ -108,6 +108,8 @@ generate: $(BIN)/controller-gen ## Make the generated files.
 	cp api/crds/*_network{contexts,interfaces,interfaceclaims}.yaml api/crds/*_locations.yaml charts/network-presence-cell/files/crds/
 	cp cell/rbac/role.yaml charts/network-presence-cell/files/rbac/
 	cp charts/network-presence/templates/_process.tpl charts/network-presence-cell/templates/
+	$(BIN)/helm-docs --chart-search-root charts --log-level error
+	$(BIN)/crd-ref-docs --source-path api/v1alpha --config docs/api.config.yaml --renderer markdown --output-path docs/api.md --log-level ERROR
 
 .PHONY: generate-check
 generate-check: generate ## Fail when the generated files in the tree are not current.

@@ -2,64 +2,51 @@ package controlplane
 
 import (
 	"context"
-	"crypto/x509/pkix"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"go.datum.net/network-presence/cell"
-	"go.datum.net/network-presence/cell/rbac"
+	"go.datum.net/network-presence/charts"
 )
 
 // CellAgentProcess is the name of the process of our agent in a cell that has one.
 func CellAgentProcess(cell string) string { return "cell-" + cell + "-agent" }
 
-// agentUser is whom our agent is in its cell: nobody but the one that its roles are for.
-const agentUser = "network-presence-cell"
-
-// startAgent runs `network-presence cell` in a cell.
+// startAgent installs the chart for cells in a cell and runs `network-presence cell` there,
+// as the user and with the flags that the chart gives it.
 func (c *ControlPlane) startAgent(ctx context.Context, member *Plane, in Cell) error {
-	if err := permitPresenceAgent(ctx, member); err != nil {
+	values := map[string]any{"location": in.Location}
+	manifests, err := charts.Render(charts.Cell, charts.Namespace, values)
+	if err != nil {
 		return err
 	}
+	if err := ensure(ctx, member, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: charts.Namespace}}); err != nil {
+		return err
+	}
+	if err := apply(ctx, member, manifests); err != nil {
+		return fmt.Errorf("install chart %s: %w", charts.Cell, err)
+	}
 	name := CellAgentProcess(in.Name)
-	if err := c.authority.issue(name, pkix.Name{CommonName: agentUser}); err != nil {
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: charts.Namespace, Name: charts.Cell}}
+	token, err := accountToken(ctx, member, account)
+	if err != nil {
 		return err
 	}
 	kubeconfig := c.file(name + ".kubeconfig")
-	if err := c.writeUserKubeconfig(member, name, kubeconfig); err != nil {
+	if err := c.writeTokenKubeconfig(member, name, token, kubeconfig); err != nil {
+		return err
+	}
+	args, err := chartArgs(charts.Cell, charts.Cell, values)
+	if err != nil {
 		return err
 	}
 	flags, ready, err := c.health("/readyz")
 	if err != nil {
 		return err
 	}
-	return c.run(ctx, name, "network-presence", ready, slices.Concat([]string{"cell"}, flags, []string{
-		"--kubeconfig=" + kubeconfig, "--location=" + in.Location, "--leader-elect=false", "-v=2",
+	return c.run(ctx, name, "network-presence", ready, slices.Concat(args, flags, []string{
+		"--kubeconfig=" + kubeconfig, "--leader-elect=false", "-v=2",
 	})...)
-}
-
-// permitPresenceAgent gives our agent the roles that are made for it.
-func permitPresenceAgent(ctx context.Context, member *Plane) error {
-	namespace := cell.DefaultOptions().LeaderElectionNamespace
-	subjects := []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: rbacv1.UserKind, Name: agentUser}}
-	err := ensure(ctx, member, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace}})
-	if err != nil {
-		return err
-	}
-	if err := apply(ctx, member, rbac.Roles); err != nil {
-		return fmt.Errorf("give the agent its roles: %w", err)
-	}
-	return ensure(ctx, member,
-		&rbacv1.ClusterRoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Name: cell.LeaseName},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: cell.LeaseName}, Subjects: subjects,
-		},
-		&rbacv1.RoleBinding{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cell.LeaseName},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: cell.LeaseName}, Subjects: subjects,
-		})
 }

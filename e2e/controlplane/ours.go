@@ -110,10 +110,13 @@ func (v hubValues) values() map[string]any {
 	return map[string]any{"interpreter": interpreter, "admission": map[string]any{"defaulting": v.webhook != ""}}
 }
 
-// hostArgs are the arguments that the chart of our processes gives to one. Of a flag that is
-// given again, what comes last counts.
-func hostArgs(process string) ([]string, error) {
-	manifests, err := charts.Render(charts.Host, ProjectsNamespace, nil)
+// hostArgs are the arguments that the chart for the host of Karmada gives to a process.
+func hostArgs(process string) ([]string, error) { return chartArgs(charts.Host, process, nil) }
+
+// chartArgs are the arguments that a chart gives to a process. Of a flag that is given again,
+// what comes last counts.
+func chartArgs(chart, process string, values map[string]any) ([]string, error) {
+	manifests, err := charts.Render(chart, charts.Namespace, values)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +124,7 @@ func hostArgs(process string) ([]string, error) {
 	for {
 		var deployment appsv1.Deployment
 		if err := decoder.Decode(&deployment); err != nil {
-			return nil, fmt.Errorf("find process %s in chart %s: %w", process, charts.Host, err)
+			return nil, fmt.Errorf("find process %s in chart %s: %w", process, chart, err)
 		}
 		if deployment.Kind == "Deployment" && deployment.Name == process {
 			return deployment.Spec.Template.Spec.Containers[0].Args, nil
