@@ -1,15 +1,25 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
 
 	policyv1alpha1 "github.com/karmada-io/karmada/pkg/apis/policy/v1alpha1"
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"go.datum.net/network-presence/api/v1alpha"
+	"go.datum.net/network-presence/charts"
 )
 
 // placed are the UIDs of what carries a pair: its context on the hub and its copy in a cell.
@@ -58,4 +68,51 @@ var _ = Describe("An installation", Serial, func() {
 		w.expectReason(ctx, w.bind(ctx, "elsewhere", "default", far), v1alpha.ReasonNetworkContextReady)
 		Expect(w.placed(ctx, "default", near, "us-1")).To(Equal(before))
 	})
+
+	DescribeTable("is taken by an API server, and its pods by the policy restricted",
+		func(ctx SpecContext, chart string) {
+			namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+				GenerateName: "restricted-", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+			}}
+			Expect(plane.Platform().Client.Create(ctx, namespace)).To(Succeed())
+			DeferCleanup(func(ctx SpecContext) { Expect(plane.Platform().Client.Delete(ctx, namespace)).To(Succeed()) })
+			manifests, err := charts.Render(chart, namespace.Name, map[string]any{"networkPolicy": map[string]any{"create": true}})
+			Expect(err).NotTo(HaveOccurred())
+			pods := 0
+			for _, object := range objects(manifests) {
+				Expect(plane.Platform().Client.Create(ctx, object, client.DryRunAll)).To(Succeed(), "%s %s", object.GetKind(), object.GetName())
+				if object.GetKind() != "Deployment" {
+					continue
+				}
+				pods++
+				var deployment appsv1.Deployment
+				Expect(runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, &deployment)).To(Succeed())
+				template := deployment.Spec.Template
+				pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, Name: deployment.Name, Labels: template.Labels}, Spec: template.Spec}
+				Expect(plane.Platform().Client.Create(ctx, pod, client.DryRunAll)).To(Succeed())
+			}
+			Expect(pods).To(BeNumerically(">", 0))
+		},
+		Entry("of the host's chart", charts.Host),
+		Entry("of a cell's chart", charts.Cell),
+	)
 })
+
+// objects are what a manifest holds. CustomResourceDefinitions are left out: the planes have
+// them.
+func objects(manifests []byte) []*unstructured.Unstructured {
+	GinkgoHelper()
+	var found []*unstructured.Unstructured
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
+	for {
+		object := &unstructured.Unstructured{}
+		err := decoder.Decode(object)
+		if errors.Is(err, io.EOF) {
+			return found
+		}
+		Expect(err).NotTo(HaveOccurred())
+		if len(object.Object) > 0 && object.GetKind() != "CustomResourceDefinition" {
+			found = append(found, object)
+		}
+	}
+}
