@@ -257,8 +257,8 @@ func workLink(s *Sight, cell string) Link {
 	name := names.GenerateWorkName("NetworkContext", context.Name, context.Namespace)
 	work := s.Works[cell]
 	switch {
-	case s.Unseen[KindWork] != "":
-		l.State, l.Note = LinkUnseen, s.Unseen[KindWork]
+	case s.Unseen[KindWork] != "" || s.Placement == nil:
+		l.State, l.Note = LinkUnseen, orElse(s.Unseen[KindWork], s.Unseen[KindPlacement])
 		return l
 	case work == nil:
 		l.broken("see that karmada-controller-manager runs, and read its log", "Karmada has made no Work %q for cell %s yet", name, cell)

@@ -232,14 +232,17 @@ func forbidden(kinds ...string) builder {
 			case inspect.KindGrant:
 				s.Grants = nil
 			case inspect.KindPlacement:
-				s.Placement = nil
-			case inspect.KindWork:
-				s.Works = nil
+				s.Placement, s.Works = nil, nil // which Works there are is read from it
 			case inspect.KindCluster:
 				s.Clusters = nil
 			}
 		}
 	}
+}
+
+// reportedBefore leaves in the context what the placement says of the cells.
+func reportedBefore(s *inspect.Sight) {
+	s.Contexts[0].Status = interpreter.Aggregate(s.Contexts[0], s.Placement.Status.AggregatedStatus, Now)
 }
 
 func older(context *v1alpha.NetworkContext) *v1alpha.NetworkContext {

@@ -87,7 +87,7 @@ func others() []Case {
 			reported(s, 1, func(r *v1alpha.CellReport) { r.NetworkGeneration = 3; r.Holders = nil })
 		})},
 		{Name: "held", Sight: Whole(held), Cause: "addresses are still held in us-1, us-2", Advice: v1alpha.ForceReleaseAnnotation},
-		{Name: "unseen-and-ready", Sight: Whole(forbidden(inspect.KindNamespace, inspect.KindGrant, inspect.KindPlacement, inspect.KindWork, inspect.KindCluster))},
+		{Name: "unseen-and-ready", Sight: Whole(reportedBefore, forbidden(inspect.KindNamespace, inspect.KindGrant, inspect.KindPlacement, inspect.KindCluster))},
 		{Name: "unseen-and-refused", Broken: inspect.StepGrant, Cause: "may not use location", Advice: "choose another location",
 			Sight: Whole(answered(v1alpha.ReasonLocationNotAvailable, `project "acme" may not use location "us-central-1"`), unmade,
 				forbidden(inspect.KindNamespace, inspect.KindGrant))},
