@@ -92,6 +92,7 @@ var _ = Describe("Whatever happens in whatever order", func() {
 			}
 		}
 		m.endAll(ctx, seed)
+		_, _ = fmt.Fprintf(GinkgoWriter, "%d steps with seed %d: %d of %d claims got an address\n", len(steps), seed, m.out, m.made)
 	})
 })
 
@@ -101,7 +102,8 @@ type model struct {
 	*world
 	paused  map[string]bool
 	history []string
-	made    int
+	made    int // claims
+	out     int // addresses handed out
 }
 
 func (m *model) bind(ctx SpecContext, s step) {
@@ -160,7 +162,8 @@ func (m *model) allocate(ctx SpecContext, s step) {
 	}
 	for range 20 {
 		if available(ctx, cell, claim) == nil {
-			m.world.attach(ctx, cell, key.Name, s.Network)
+			m.attach(ctx, cell, key.Name, s.Network)
+			m.out++
 			break
 		}
 		paused(ctx, 50*time.Millisecond)
