@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -38,6 +41,14 @@ func (r *Reconciler) writeContext(ctx context.Context, wished *v1alpha.NetworkCo
 	if err := r.hub.Apply(ctx, configuration, client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
 		return fmt.Errorf("write context %s/%s: %w", wished.Namespace, wished.Name, err)
 	}
+	if wished.UID == "" {
+		made := &v1alpha.NetworkContext{ObjectMeta: metav1.ObjectMeta{Namespace: wished.Namespace, Name: wished.Name}}
+		if uid := configuration.UID; uid != nil { // by the API server's answer
+			made.UID = *uid
+		}
+		tell(r.recorder, made, corev1.EventTypeNormal, EventContextCreated, "Create", fmt.Sprintf(
+			"network %q is needed in location %q", wished.Spec.Network.Name, wished.Spec.Location.Name))
+	}
 	log.FromContext(ctx).Info("context written", "context", wished.Name,
 		"networkGeneration", wished.Spec.NetworkGeneration, "created", wished.UID == "")
 	return nil
@@ -52,6 +63,8 @@ func (r *Reconciler) withdraw(ctx context.Context, context *v1alpha.NetworkConte
 	if err != nil {
 		return fmt.Errorf("delete context %s/%s: %w", context.Namespace, context.Name, err)
 	}
+	tell(r.recorder, context, corev1.EventTypeNormal, EventContextWithdrawn, "Delete",
+		"no binding needs this network here, or the network is gone or another one")
 	log.FromContext(ctx).Info("context deleted", "context", context.Name)
 	return nil
 }
@@ -77,6 +90,12 @@ func (r *Reconciler) declare(ctx context.Context, declared *declaration) error {
 	if err != nil && !gone(err) {
 		return fmt.Errorf("write the status of context %s/%s: %w", context.Namespace, context.Name, err)
 	}
+	before := meta.FindStatusCondition(context.Status.Conditions, v1alpha.NetworkContextDeclared)
+	if err == nil && (before == nil || before.Reason != declared.condition.Reason) {
+		tell(r.recorder, context, corev1.EventTypeNormal, declared.condition.Reason, "Declare", declared.condition.Message)
+	}
+	log.FromContext(ctx).Info("context declared", "context", context.Name,
+		"status", declared.condition.Status, "reason", declared.condition.Reason, "message", declared.condition.Message)
 	return nil
 }
 
@@ -97,9 +116,24 @@ func (r *Reconciler) answer(ctx context.Context, answer answer) error {
 	if err != nil {
 		return fmt.Errorf("answer binding %s/%s: %w", binding.Namespace, binding.Name, err)
 	}
-	log.FromContext(ctx).V(1).Info("binding answered", "binding", binding.Name,
-		"ready", condition.Status, "reason", condition.Reason, "message", condition.Message)
+	r.announce(ctx, binding, condition)
 	return nil
+}
+
+// announce tells of a binding's new answer. Those that differ in their message alone are
+// many while cells come and go, and are told to those who ask for more.
+func (r *Reconciler) announce(ctx context.Context, binding *v1alpha.NetworkBinding, condition metav1.Condition) {
+	level := 1
+	before := meta.FindStatusCondition(binding.Status.Conditions, v1alpha.NetworkBindingReady)
+	if kind, yes := announced(before, condition); yes {
+		level = 0
+		tell(r.recorder, binding, kind, condition.Reason, "Answer", condition.Message)
+	}
+	if took, became := waited(binding, time.Now()); became && condition.Status == metav1.ConditionTrue {
+		readyAfter.Observe(took.Seconds())
+	}
+	log.FromContext(ctx).V(level).Info("binding answered", "binding", binding.Name,
+		"status", condition.Status, "reason", condition.Reason, "message", condition.Message)
 }
 
 // gone tells that an object, or the one of that UID, is not there any more.

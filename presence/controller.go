@@ -72,6 +72,7 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 		recorder:  mgr.GetEventRecorder(FieldManager),
 		overdue:   overdueSince{since: map[Key]time.Time{}},
 	}
+	countFor(ctx, mgr)
 	r.networks = newNetworks(r, mgr.GetAPIReader())
 	workers := options.Workers
 	if workers == 0 {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -245,6 +246,21 @@ func (p *planeNetworks) write(ctx context.Context, network *v1alpha.Network, cha
 	if client.IgnoreNotFound(err) != nil {
 		return fmt.Errorf("write the finalizers of network %s/%s of project %q: %w", network.Namespace, network.Name, p.plane.Project, err)
 	}
+	p.announce(changed, err)
 	log.FromContext(ctx).Info("network finalizers written", "network", network.Namespace+"/"+network.Name, "finalizers", changed.Finalizers)
 	return nil
+}
+
+// announce tells, in the project, that a Network is kept until its presences are gone, or
+// kept no more.
+func (p *planeNetworks) announce(network *v1alpha.Network, err error) {
+	recorder := p.plane.Cluster.GetEventRecorder(FieldManager)
+	switch {
+	case err != nil: // it is gone
+	case controllerutil.ContainsFinalizer(network, v1alpha.PresenceFinalizer):
+		tell(recorder, network, corev1.EventTypeNormal, EventNetworkKept, "Keep",
+			"a location needs this network: when it is deleted, it stays until no location has it any more")
+	default:
+		tell(recorder, network, corev1.EventTypeNormal, EventNetworkReleased, "Release", "no location has this network any more")
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	workv1alpha2 "github.com/karmada-io/karmada/pkg/apis/work/v1alpha2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -80,6 +81,9 @@ func (r *Reconciler) nudge(ctx context.Context, key Key, overdue *v1alpha.Networ
 	if err := r.hub.Patch(ctx, nudged, client.MergeFrom(overdue), client.FieldOwner(FieldManager)); err != nil && !gone(err) {
 		return 0, fmt.Errorf("ask for the report of context %s/%s: %w", overdue.Namespace, overdue.Name, err)
 	}
+	nudges.Inc()
+	tell(r.recorder, overdue, corev1.EventTypeWarning, EventReportOverdue, "Nudge",
+		fmt.Sprintf("a cell has this context for %s, and no report of it has come: asked for it anew; see that the interpreter answers", waited.Round(time.Second)))
 	log.FromContext(ctx).Info("report is overdue: asked for it anew", "context", overdue.Name, "overdue", waited.Round(time.Second))
 	r.overdue.set(key, false, now)
 	return nudgeAfter, nil

@@ -1,22 +1,52 @@
 package project
 
 import (
+	"strconv"
+	"sync"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// reachable has one series for each connected project.
-var reachable = prometheus.NewGaugeVec(prometheus.GaugeOpts{
-	Name: "network_presence_project_reachable",
-	Help: "Whether the control plane of a connected project answers: 1 or 0.",
-}, []string{"project"})
+// connections counts the connected projects by whether they answer. No series has the name
+// of a project: a hub may have many, and the event on its namespaces says which.
+var connections = &connectionCount{answers: map[string]bool{}, gauge: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+	Name: "network_presence_projects",
+	Help: "Connected projects, by whether their control plane answers.",
+}, []string{"reachable"})}
 
-func init() { metrics.Registry.MustRegister(reachable) }
+func init() {
+	metrics.Registry.MustRegister(connections.gauge)
+	connections.show()
+}
 
-func setReachable(project string, answers bool) {
-	value := 0.0
-	if answers {
-		value = 1
+// connectionCount knows of each connected project whether it answers.
+type connectionCount struct {
+	mu      sync.Mutex
+	answers map[string]bool
+	gauge   *prometheus.GaugeVec
+}
+
+func (c *connectionCount) set(project string, answers bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.answers[project] = answers
+	c.show()
+}
+
+func (c *connectionCount) forget(project string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.answers, project)
+	c.show()
+}
+
+func (c *connectionCount) show() {
+	counts := map[bool]int{}
+	for _, answers := range c.answers {
+		counts[answers]++
 	}
-	reachable.WithLabelValues(project).Set(value)
+	for _, answers := range []bool{true, false} {
+		c.gauge.WithLabelValues(strconv.FormatBool(answers)).Set(float64(counts[answers]))
+	}
 }

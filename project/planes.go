@@ -111,7 +111,7 @@ func (p *Planes) disengage(plane *Plane) {
 		return // connected anew meanwhile
 	}
 	plane.log.Info("project disconnected")
-	reachable.DeleteLabelValues(plane.Project)
+	connections.forget(plane.Project)
 	p.publish(Change{Project: plane.Project})
 }
 
@@ -169,7 +169,7 @@ func (p *Plane) probe(onChange func(error)) {
 		if p.ctx.Err() != nil {
 			return
 		}
-		setReachable(p.Project, err == nil)
+		connections.set(p.Project, err == nil)
 		if (err == nil) != answers {
 			answers = err == nil
 			p.log.Info("project control plane", "reachable", answers, "error", err)
