@@ -44,7 +44,7 @@ unit: ## Run the unit tests.
 
 .PHONY: e2e
 e2e: ## Run the e2e suites, each on its own embedded control plane.
-	KUBEBUILDER_ASSETS="$$($(CONTROLPLANE) binaries)" go test ./e2e/cell -count=1 -timeout=30m
+	KUBEBUILDER_ASSETS="$$($(CONTROLPLANE) binaries)" go test ./e2e/cell ./e2e/grants -p=1 -count=1 -timeout=30m
 	go test ./e2e -v -count=1 -timeout=60m -ginkgo.v
 	INTERPRETER=lua go test ./e2e -v -count=1 -timeout=30m -ginkgo.v -ginkgo.label-filter=forms
 

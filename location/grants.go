@@ -5,17 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
-	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
@@ -28,21 +23,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"go.datum.net/network-presence/api/v1alpha"
-	acv1alpha "go.datum.net/network-presence/api/v1alpha/applyconfiguration/api/v1alpha"
 )
 
 // FieldManager owns what this package writes on the hub.
 const FieldManager = "network-presence-location"
 
-// Plane is a connected project control plane.
-type Plane interface {
-	// Context ends when the project is disconnected.
-	Context() context.Context
-	// Watch calls the handler for each object of the kind, and onSynced once it has seen
-	// all that was there. It returns at once.
-	Watch(object client.Object, handler toolscache.ResourceEventHandler, onSynced func())
-	// Reader reads the watched kinds from a cache.
-	Reader() client.Reader
+// Connections say by what projects are connected.
+type Connections interface {
+	// Connection names what connects a project, or would: it differs where this hub is told
+	// to look elsewhere than before.
+	Connection(project string) string
+	// Gone tells whether what Connection names is not there. An error means that nobody can
+	// say.
+	Gone(ctx context.Context, project string) (bool, error)
 }
 
 // grant names one copy: a project's LocationBindings for a location.
@@ -50,54 +43,62 @@ type grant struct{ Project, Location string }
 
 // Grants copies the LocationBindings of connected projects to the hub, where the Index
 // finds them.
+//
+// A copy is deleted when its LocationBinding was seen to go; when it is missing and the
+// project, asked for all that it has, has others; and when the project is not connected any
+// longer, by what had connected it. A project that does not answer, or that has none at all
+// without having been seen to delete them, keeps its copies.
 type Grants struct {
-	hub      client.Client
-	recorder events.EventRecorder
-	known    func(ctx context.Context, project string) bool
+	hub         client.Client
+	recorder    events.EventRecorder
+	connections Connections
 
 	mu       sync.Mutex
-	sources  map[string]*grantSource
+	sources  map[string]*listing[*v1alpha.LocationBinding] // by project
+	claims   map[string]map[grant]bool                     // grants whose copy has, or would have, a name
+	clashes  map[grant]bool                                // whose name is taken
 	enqueue  func(grant)
 	deferred []grant // changes from before the controller started
 }
 
-// grantSource is what is known of one project's LocationBindings.
-type grantSource struct {
-	plane Plane
-	read  bool
-	// deleted are the locations whose LocationBinding was seen to be deleted. One that is
-	// merely missing from a list that is empty may be there all the same.
-	deleted map[string]bool
-}
+// grantWorkers is how many copies are looked at at once: few, but not one alone, which
+// might wait for a project that does not answer.
+const grantWorkers = 4
 
-// NewGrants adds the copying of LocationBindings to the hub's manager. Known tells whether
-// a project is declared as connected, although it may not be followed yet: only the copies
-// of others are pruned as a whole.
-func NewGrants(mgr manager.Manager, known func(ctx context.Context, project string) bool) (*Grants, error) {
+// NewGrants adds the copying of LocationBindings to the hub's manager.
+func NewGrants(mgr manager.Manager, connections Connections) (*Grants, error) {
 	g := &Grants{
-		hub:      mgr.GetClient(),
-		recorder: mgr.GetEventRecorder(FieldManager),
-		known:    known,
-		sources:  map[string]*grantSource{},
+		hub:         mgr.GetClient(),
+		recorder:    mgr.GetEventRecorder(FieldManager),
+		connections: connections,
+		sources:     map[string]*listing[*v1alpha.LocationBinding]{},
+		claims:      map[string]map[grant]bool{},
+		clashes:     map[grant]bool{},
 	}
-	copies := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, copied *v1alpha.LocationBinding) []grant {
-		if project, ours := projectOf(copied); ours {
-			return []grant{{project, copied.Labels[v1alpha.LocationLabel]}}
-		}
-		return nil
-	})
 	err := builder.TypedControllerManagedBy[grant](mgr).
 		Named("grants").
 		WithOptions(controller.TypedOptions[grant]{
-			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[grant](5*time.Millisecond, 30*time.Second),
+			MaxConcurrentReconciles: grantWorkers,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[grant](5*time.Millisecond, 30*time.Second),
 		}).
-		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1alpha.LocationBinding{}, copies)).
+		WatchesRawSource(source.TypedKind(mgr.GetCache(), &v1alpha.LocationBinding{}, handler.TypedEnqueueRequestsFromMapFunc(g.about))).
 		WatchesRawSource(source.TypedFunc[grant](g.start)).
 		Complete(g)
 	if err != nil {
 		return nil, fmt.Errorf("set up the copies of LocationBindings: %w", err)
 	}
 	return g, nil
+}
+
+// about are the grants that an object on the hub is a copy of, or has the name of.
+func (g *Grants) about(_ context.Context, copied *v1alpha.LocationBinding) []grant {
+	g.mu.Lock()
+	grants := slices.Collect(maps.Keys(g.claims[copied.Name]))
+	g.mu.Unlock()
+	if of, ours := grantOf(copied); ours && !slices.Contains(grants, of) {
+		grants = append(grants, of)
+	}
+	return grants
 }
 
 func (g *Grants) start(_ context.Context, queue workqueue.TypedRateLimitingInterface[grant]) error {
@@ -111,16 +112,14 @@ func (g *Grants) start(_ context.Context, queue workqueue.TypedRateLimitingInter
 	return nil
 }
 
-func (g *Grants) changed(changed ...grant) {
+func (g *Grants) changed(changed grant) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.enqueue == nil {
-		g.deferred = append(g.deferred, changed...)
+		g.deferred = append(g.deferred, changed)
 		return
 	}
-	for _, grant := range changed {
-		g.enqueue(grant)
-	}
+	g.enqueue(changed)
 }
 
 // Follow takes up a project that was connected, or connected anew.
@@ -130,57 +129,39 @@ func (g *Grants) Follow(project string, plane Plane) {
 		g.mu.Unlock()
 		return
 	}
-	followed := &grantSource{plane: plane, deleted: map[string]bool{}}
+	followed := newListing(plane, func(b *v1alpha.LocationBinding) string { return string(b.Spec.LocationRef.Name) })
 	g.sources[project] = followed
 	g.mu.Unlock()
-
-	handle := toolscache.ResourceEventHandlerFuncs{
-		AddFunc: func(object any) { g.seen(project, followed, object, false) },
-		UpdateFunc: func(before, after any) {
-			g.seen(project, followed, before, false)
-			g.seen(project, followed, after, false)
-		},
-		DeleteFunc: func(object any) { g.seen(project, followed, object, true) },
-	}
-	plane.Watch(&v1alpha.LocationBinding{}, handle, func() {
-		g.mu.Lock()
-		followed.read = true
-		g.mu.Unlock()
-		g.all(plane.Context(), project)
-		var bindings v1alpha.LocationBindingList
-		if err := plane.Reader().List(plane.Context(), &bindings); err != nil {
-			return // disconnected
-		}
-		for _, binding := range bindings.Items {
-			g.changed(grant{project, string(binding.Spec.LocationRef.Name)})
-		}
-	})
+	g.count()
+	followed.follow(&v1alpha.LocationBinding{},
+		func(location string) { g.changed(grant{project, location}) },
+		func() {
+			g.count()
+			g.all(plane.Context(), project)
+		})
 }
 
-// Forget lets go a project that was disconnected.
+// Forget lets go a project that was disconnected. It may be called again once what
+// connected the project is gone.
 func (g *Grants) Forget(ctx context.Context, project string) {
 	g.mu.Lock()
 	delete(g.sources, project)
 	g.mu.Unlock()
+	g.count()
 	g.all(ctx, project)
 }
 
-// seen notes a change of a LocationBinding in a project.
-func (g *Grants) seen(project string, followed *grantSource, object any, deleted bool) {
-	binding, seen := object.(*v1alpha.LocationBinding)
-	if !seen {
-		// Missing from a list, as after a lost connection: no deletion was seen.
-		unknown, _ := object.(toolscache.DeletedFinalStateUnknown)
-		binding, _ = unknown.Obj.(*v1alpha.LocationBinding)
-	}
-	if binding == nil {
-		return
-	}
-	location := string(binding.Spec.LocationRef.Name)
+// count sets the metric of the sources.
+func (g *Grants) count() {
 	g.mu.Lock()
-	followed.deleted[location] = deleted && seen
-	g.mu.Unlock()
-	g.changed(grant{project, location})
+	defer g.mu.Unlock()
+	states := map[string]int{"unread": 0, "read": 0, "empty": 0}
+	for _, followed := range g.sources {
+		states[followed.state()]++
+	}
+	for state, count := range states {
+		grantSources.WithLabelValues(state).Set(float64(count))
+	}
 }
 
 // all looks at each of a project's copies.
@@ -189,7 +170,7 @@ func (g *Grants) all(ctx context.Context, project string) {
 	if err := g.hub.List(ctx, &copies, client.MatchingLabels{
 		v1alpha.ManagedByLabel: v1alpha.ManagedByHub, v1alpha.ProjectLabel: projectLabel(project),
 	}); err != nil {
-		return // the process ends
+		return // the process starts, and looks at each copy then; or it ends
 	}
 	for _, copied := range copies.Items {
 		g.changed(grant{project, copied.Labels[v1alpha.LocationLabel]})
@@ -200,42 +181,70 @@ func (g *Grants) all(ctx context.Context, project string) {
 func (g *Grants) Reconcile(ctx context.Context, grant grant) (reconcile.Result, error) {
 	g.mu.Lock()
 	followed := g.sources[grant.Project]
-	read := followed != nil && followed.read
 	g.mu.Unlock()
-	if !read {
-		if followed != nil || g.known(ctx, grant.Project) {
-			return reconcile.Result{}, nil // no answer is no answer: what was copied stays
-		}
-		return reconcile.Result{}, g.prune(ctx, grant)
+	if followed == nil {
+		return reconcile.Result{}, g.unfollowed(ctx, grant)
 	}
-	var bindings v1alpha.LocationBindingList
-	if err := followed.plane.Reader().List(ctx, &bindings); err != nil {
-		return reconcile.Result{}, fmt.Errorf("list the LocationBindings of project %q: %w", grant.Project, err)
-	}
-	wished := choose(bindings.Items, grant.Location)
-	if wished != nil {
+	bindings, absence := followed.look(grant.Location)
+	if wished := choose(bindings); wished != nil {
 		return reconcile.Result{}, g.write(ctx, grant, wished)
 	}
-	g.mu.Lock()
-	deleted := followed.deleted[grant.Location]
-	g.mu.Unlock()
-	if len(bindings.Items) == 0 && !deleted {
-		return reconcile.Result{}, g.keep(ctx, grant)
+	switch {
+	case absence == unread:
+		return reconcile.Result{}, nil // no answer is no answer: what was copied stays
+	case absence == deleted || len(bindings) > 0: // the latter are being deleted
+		return reconcile.Result{}, g.prune(ctx, grant)
 	}
-	return reconcile.Result{}, g.prune(ctx, grant)
+	return reconcile.Result{}, g.missing(ctx, grant, followed)
+}
+
+// unfollowed looks at the copy of a project that is not connected now.
+func (g *Grants) unfollowed(ctx context.Context, grant grant) error {
+	copied, err := g.copyOf(ctx, grant)
+	if err != nil || copied == nil {
+		return err
+	}
+	had, has := copied.Annotations[v1alpha.ConnectionAnnotation], g.connections.Connection(grant.Project)
+	if had != has {
+		g.keep(copied, "ConnectedElsewhere", "project %q is not connected, and was by %q where this hub would look for %q: this copy stays; "+
+			"if the project is gone, delete the copy", grant.Project, had, has)
+		return nil
+	}
+	gone, err := g.connections.Gone(ctx, grant.Project)
+	if err != nil {
+		return fmt.Errorf("look whether project %q is disconnected: %w", grant.Project, err)
+	}
+	if !gone {
+		return nil // its kubeconfig may be broken, or is read in a moment
+	}
+	return g.prune(ctx, grant)
+}
+
+// missing looks at a copy whose LocationBinding is in no list, but was not seen to go.
+func (g *Grants) missing(ctx context.Context, grant grant, followed *listing[*v1alpha.LocationBinding]) error {
+	copied, err := g.copyOf(ctx, grant)
+	if err != nil || copied == nil {
+		return err
+	}
+	answer, err := followed.ask(ctx, &v1alpha.LocationBindingList{}, grant.Location)
+	g.count()
+	if err != nil {
+		return fmt.Errorf("list the LocationBindings of project %q: %w", grant.Project, err)
+	}
+	switch answer {
+	case answerGone:
+		return g.prune(ctx, grant)
+	case answerEmpty:
+		g.keep(copied, "SourceEmpty", "project %q has no LocationBinding at all, and none was seen to be deleted: this copy stays; "+
+			"if the project may use nothing any longer, delete the copy", grant.Project)
+	}
+	return nil
 }
 
 // choose picks the LocationBinding that answers for a location: a usable one before any
-// other, then by name. One that is being deleted answers for nothing, nor does a copy of
-// ours, where hub and project are one API server.
-func choose(bindings []v1alpha.LocationBinding, location string) *v1alpha.LocationBinding {
-	var candidates []*v1alpha.LocationBinding
-	for i := range bindings {
-		binding := &bindings[i]
-		if string(binding.Spec.LocationRef.Name) == location && binding.DeletionTimestamp.IsZero() && !managed(binding) {
-			candidates = append(candidates, binding)
-		}
-	}
+// other, then by name. One that is being deleted answers for nothing.
+func choose(bindings []*v1alpha.LocationBinding) *v1alpha.LocationBinding {
+	candidates := slices.DeleteFunc(slices.Clone(bindings), func(b *v1alpha.LocationBinding) bool { return !b.DeletionTimestamp.IsZero() })
 	if len(candidates) == 0 {
 		return nil
 	}
@@ -250,125 +259,52 @@ func choose(bindings []v1alpha.LocationBinding, location string) *v1alpha.Locati
 	})
 }
 
-func (g *Grants) write(ctx context.Context, grant grant, wished *v1alpha.LocationBinding) error {
-	name := CopyName(grant.Project, grant.Location)
-	labels := map[string]string{
-		v1alpha.ManagedByLabel: v1alpha.ManagedByHub,
-		v1alpha.ProjectLabel:   projectLabel(grant.Project),
-		v1alpha.LocationLabel:  grant.Location,
-	}
-	var copied v1alpha.LocationBinding
-	err := g.hub.Get(ctx, client.ObjectKey{Name: name}, &copied)
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("get the copy %q: %w", name, err)
-	}
-	exists := err == nil
-	if exists && !managed(&copied) {
-		return g.leave(ctx, grant, &copied)
-	}
-	if !exists || !conforms(&copied, labels, wished) {
-		spec := acv1alpha.LocationBindingSpec().
-			WithLocationRef(acv1alpha.LocationReference().WithName(wished.Spec.LocationRef.Name)).
-			WithTopology(wished.Spec.Topology)
-		if wished.Spec.LocationClassName != "" {
-			spec.WithLocationClassName(wished.Spec.LocationClassName)
-		}
-		if wished.Spec.DisplayName != "" {
-			spec.WithDisplayName(wished.Spec.DisplayName)
-		}
-		configuration := acv1alpha.LocationBinding(name).WithLabels(labels).WithSpec(spec)
-		if err := g.hub.Apply(ctx, configuration, client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
-			return fmt.Errorf("write the copy %q: %w", name, err)
-		}
-		log.FromContext(ctx).Info("LocationBinding copied", "project", grant.Project, "location", grant.Location)
-	}
-	return g.writeConditions(ctx, name, copied.Status.Conditions, wished.Status.Conditions)
+// keep says why a copy stays that nothing answers for.
+func (g *Grants) keep(copied *v1alpha.LocationBinding, reason, note string, args ...any) {
+	g.recorder.Eventf(copied, nil, corev1.EventTypeWarning, reason, "Keep", note, args...)
 }
 
-func (g *Grants) writeConditions(ctx context.Context, name string, have, want []metav1.Condition) error {
-	if apiequality.Semantic.DeepEqual(have, want) {
-		return nil
+// claim notes that a grant's copy has, or would have, its name: whatever happens to the
+// object of that name is looked at.
+func (g *Grants) claim(name string, of grant) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.claims[name] == nil {
+		g.claims[name] = map[grant]bool{}
 	}
-	status := acv1alpha.LocationBindingStatus()
-	for _, condition := range want {
-		status.WithConditions(acmetav1.Condition().
-			WithType(condition.Type).WithStatus(condition.Status).WithReason(condition.Reason).
-			WithMessage(condition.Message).WithObservedGeneration(condition.ObservedGeneration).
-			WithLastTransitionTime(condition.LastTransitionTime))
-	}
-	configuration := acv1alpha.LocationBinding(name).WithStatus(status)
-	if err := g.hub.Status().Apply(ctx, configuration, client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
-		return fmt.Errorf("write the status of the copy %q: %w", name, err)
-	}
-	return nil
+	g.claims[name][of] = true
 }
 
-func conforms(copied *v1alpha.LocationBinding, labels map[string]string, wished *v1alpha.LocationBinding) bool {
-	for key, value := range labels {
-		if copied.Labels[key] != value {
-			return false
-		}
+func (g *Grants) disclaim(name string, of grant) {
+	g.clash(of, false)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.claims[name], of)
+	if len(g.claims[name]) == 0 {
+		delete(g.claims, name)
 	}
-	return apiequality.Semantic.DeepEqual(copied.Spec, wished.Spec)
 }
 
-// prune deletes a copy of ours.
-func (g *Grants) prune(ctx context.Context, grant grant) error {
-	name := CopyName(grant.Project, grant.Location)
-	var copied v1alpha.LocationBinding
-	err := g.hub.Get(ctx, client.ObjectKey{Name: name}, &copied)
-	if apierrors.IsNotFound(err) {
-		return nil
+// clash notes whether the name of a grant's copy is taken.
+func (g *Grants) clash(of grant, taken bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.clashes, of)
+	if taken {
+		g.clashes[of] = true
 	}
-	if err != nil {
-		return fmt.Errorf("get the copy %q: %w", name, err)
-	}
-	if !managed(&copied) || !copied.DeletionTimestamp.IsZero() {
-		return nil
-	}
-	err = g.hub.Delete(ctx, &copied, client.Preconditions{UID: &copied.UID})
-	if client.IgnoreNotFound(err) != nil {
-		return fmt.Errorf("delete the copy %q: %w", name, err)
-	}
-	log.FromContext(ctx).Info("copy of a LocationBinding deleted", "project", grant.Project, "location", grant.Location)
-	return nil
+	grantClashes.Set(float64(len(g.clashes)))
 }
 
-// keep says that a project lists no LocationBinding at all although none was seen to be
-// deleted: that is no reason to take away what it had.
-func (g *Grants) keep(ctx context.Context, grant grant) error {
-	var copied v1alpha.LocationBinding
-	err := g.hub.Get(ctx, client.ObjectKey{Name: CopyName(grant.Project, grant.Location)}, &copied)
-	if err != nil || !managed(&copied) {
-		return client.IgnoreNotFound(err)
+// leave says that a grant cannot be copied, since something else has the name.
+func (g *Grants) leave(ctx context.Context, grant grant, holder *v1alpha.LocationBinding) {
+	g.clash(grant, true)
+	why := fmt.Sprintf("is not ours (no label %s=%s): delete or rename it", v1alpha.ManagedByLabel, v1alpha.ManagedByHub)
+	if other, ours := grantOf(holder); ours {
+		why = fmt.Sprintf("is the copy of the grant of location %q to project %q: rename one of the projects or locations", other.Location, other.Project)
 	}
-	g.recorder.Eventf(&copied, nil, corev1.EventTypeWarning, "SourceEmpty", "Keep",
-		"project %q lists no LocationBinding at all, and none was seen to be deleted: this copy stays", grant.Project)
-	return nil
-}
-
-func (g *Grants) leave(ctx context.Context, grant grant, foreign *v1alpha.LocationBinding) error {
-	g.recorder.Eventf(foreign, nil, corev1.EventTypeWarning, "NameTaken", "Leave",
-		"the grant of location %q to project %q cannot be copied here: this object has its name and is not ours (no label %s=%s)",
-		grant.Location, grant.Project, v1alpha.ManagedByLabel, v1alpha.ManagedByHub)
-	log.FromContext(ctx).Error(errors.New("name taken"), "LocationBinding not copied", "project", grant.Project, "location", grant.Location)
-	return nil
-}
-
-// CopyName is the name of the hub's copy of a project's LocationBinding for a location. A
-// "/" in the project's name is written "--".
-func CopyName(project, location string) string {
-	return strings.ReplaceAll(project, "/", "--") + "." + location
-}
-
-func projectLabel(project string) string { return strings.ReplaceAll(project, "/", "_") }
-
-func managed(binding *v1alpha.LocationBinding) bool {
-	return binding.Labels[v1alpha.ManagedByLabel] == v1alpha.ManagedByHub
-}
-
-// projectOf is the project that a copy of ours was made from; false for what is none.
-func projectOf(copied *v1alpha.LocationBinding) (string, bool) {
-	project := copied.Labels[v1alpha.ProjectLabel]
-	return strings.ReplaceAll(project, "_", "/"), managed(copied) && project != ""
+	g.recorder.Eventf(holder, nil, corev1.EventTypeWarning, "NameTaken", "Leave",
+		"the grant of location %q to project %q cannot be copied here: this object has its name and %s", grant.Location, grant.Project, why)
+	log.FromContext(ctx).Error(errors.New("name taken"), "LocationBinding not copied",
+		"project", grant.Project, "location", grant.Location, "name", holder.Name, "holder", why)
 }

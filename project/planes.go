@@ -148,6 +148,9 @@ type Plane struct {
 // Reader reads the plane's cache, for kinds whose Watch has synced.
 func (p *Plane) Reader() client.Reader { return p.Cluster.GetCache() }
 
+// Live reads the plane itself, past any cache.
+func (p *Plane) Live() client.Reader { return p.Cluster.GetAPIReader() }
+
 // Context ends when the plane is disconnected.
 func (p *Plane) Context() context.Context { return p.ctx }
 

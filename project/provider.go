@@ -4,13 +4,10 @@ import (
 	"context"
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	mcmanager "sigs.k8s.io/multicluster-runtime/pkg/manager"
@@ -54,20 +51,6 @@ func NewManager(ctx context.Context, local manager.Manager, options Options, pla
 		return nil, fmt.Errorf("set up project control planes: %w", err)
 	}
 	return mgr, setup(ctx, mgr)
-}
-
-// Known tells whether a project is declared as connected: by the single plane's name, or by
-// a Secret that hub, a reader of the hub's cache, has. Its plane may not be taken up yet,
-// or its kubeconfig may be wrong.
-func (o Options) Known(hub client.Reader) func(ctx context.Context, project string) bool {
-	return func(ctx context.Context, project string) bool {
-		if o.SingleName != "" {
-			return project == o.SingleName
-		}
-		var secret corev1.Secret
-		err := hub.Get(ctx, types.NamespacedName{Namespace: o.SecretsNamespace, Name: project}, &secret)
-		return err == nil && secret.Labels[kubeconfig.DefaultKubeconfigSecretLabel] == "true"
-	}
 }
 
 type setupFunc func(context.Context, mcmanager.Manager) error

@@ -40,7 +40,7 @@ func (p *Plane) register(obj client.Object, handler toolscache.ResourceEventHand
 		}
 		if err != nil && err.Error() != last {
 			last = err.Error()
-			p.log.Info("cannot watch the project yet", "kind", fmt.Sprintf("%T", obj), "error", last)
+			p.log.Info("cannot watch it yet", "kind", fmt.Sprintf("%T", obj), "error", last)
 		}
 		return err == nil, nil
 	})

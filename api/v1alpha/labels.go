@@ -19,6 +19,11 @@ const (
 	// ManagedByHub is the value of ManagedByLabel on our copies.
 	ManagedByHub = "network-presence-hub"
 
+	// ConnectionAnnotation on a LocationBinding's copy on the hub is what connected the project
+	// that it was copied from. While the hub is told to look elsewhere for projects, the copy
+	// stays.
+	ConnectionAnnotation = "networking.datumapis.com/connection"
+
 	// UpstreamClusterNameLabel on a hub namespace names its project: the prefix
 	// UpstreamClusterNamePrefix, then the project's name with each "/" written "_".
 	UpstreamClusterNameLabel = "meta.datumapis.com/upstream-cluster-name"

@@ -103,14 +103,17 @@ func runHub(ctx context.Context, o *hubOptions) error {
 	if err != nil {
 		return err
 	}
-	known := o.projects.Known(local.GetClient())
-	if err := copyGrants(ctx, local, planes, known); err != nil {
+	connections := o.projects.Connections(local.GetClient(), local.GetAPIReader())
+	if err := copyGrants(ctx, local, planes, connections); err != nil {
+		return err
+	}
+	if err := copyLocations(ctx, local, o); err != nil {
 		return err
 	}
 	err = presence.SetupWithManager(ctx, local, presence.Options{
 		Authority: authority.Index,
 		Planes:    planes,
-		Known:     known,
+		Known:     connections.Known,
 		Workers:   o.workers,
 	})
 	if err != nil {
@@ -142,8 +145,8 @@ func startAuthority(ctx context.Context, local manager.Manager, o *hubOptions) (
 }
 
 // copyGrants has the LocationBindings of each connected project copied to the hub.
-func copyGrants(ctx context.Context, local manager.Manager, planes *project.Planes, known func(context.Context, string) bool) error {
-	grants, err := location.NewGrants(local, known)
+func copyGrants(ctx context.Context, local manager.Manager, planes *project.Planes, connections *project.Connections) error {
+	grants, err := location.NewGrants(local, connections)
 	if err != nil {
 		return err
 	}
@@ -154,7 +157,23 @@ func copyGrants(ctx context.Context, local manager.Manager, planes *project.Plan
 		}
 		grants.Forget(ctx, change.Project)
 	})
-	return nil
+	return connections.Watch(ctx, local.GetCache(), func(name string) {
+		if _, connected := planes.Get(name); !connected {
+			grants.Forget(ctx, name)
+		}
+	})
+}
+
+// copyLocations has the Locations of the platform, where there is one, copied to the hub.
+func copyLocations(ctx context.Context, local manager.Manager, o *hubOptions) error {
+	if o.platformKubeconfig == "" {
+		return nil
+	}
+	platform, err := o.projects.Platform(ctx, local, o.platformKubeconfig)
+	if err != nil {
+		return fmt.Errorf("--platform-kubeconfig: %w", err)
+	}
+	return location.AddLocations(local, platform)
 }
 
 func (o *hubOptions) config(kubeconfig string) (*rest.Config, error) {
