@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -93,6 +94,25 @@ func TestMetricsCanBeGathered(t *testing.T) {
 	for _, family := range families {
 		if strings.HasPrefix(family.GetName(), prefix) && family.GetType() != kind(family.GetName()) {
 			t.Errorf("%s is a %s", family.GetName(), family.GetType())
+		}
+	}
+}
+
+// Alerts and dashboard use metrics that there are.
+func TestAlertsAndDashboardUseMetricsThatThereAre(t *testing.T) {
+	known := map[string]bool{}
+	for _, family := range ours(t) {
+		known[family.GetName()] = true
+	}
+	for _, file := range []string{"alerts.yaml", "dashboard.json"} {
+		raw, err := os.ReadFile("../../charts/network-presence/files/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(prefix+`[a-z_]+`).FindAllString(string(raw), -1) {
+			if !known[strings.TrimSuffix(name, "_bucket")] {
+				t.Errorf("%s uses %s, which no process of ours has", file, name)
+			}
 		}
 	}
 }
