@@ -240,25 +240,35 @@ var _ = Describe("A deletion", func() {
 		Entry("that orphans", metav1.DeletePropagationOrphan),
 	)
 
-	It("of a hundred bindings just after their creation leaves nothing of Karmada's", func(ctx SpecContext) {
-		w := newWorld(ctx)
-		const networks, bursts = 10, 10
-		for number := range networks {
-			w.declareNetwork(ctx, fmt.Sprintf("net-%d", number))
-		}
-		for burst := range bursts {
-			inParallel(ctx, networks, func(ctx context.Context, number int) {
-				network := fmt.Sprintf("net-%d", number)
-				binding := w.newBinding(fmt.Sprintf("burst-%d-%d", burst, number), network, near)
-				Expect(hub().Create(ctx, binding)).To(Succeed())
-				paused(ctx, time.Duration(burst*5)*time.Millisecond)
-				Expect(hub().Delete(ctx, binding)).To(Succeed())
-			})
-			paused(ctx, time.Duration(burst*50)*time.Millisecond)
-		}
-		w.leavesNothing(ctx)
+	It("of a hundred bindings within 50 ms of their creation leaves nothing of Karmada's", func(ctx SpecContext) {
+		newWorld(ctx).burst(ctx, 5*time.Millisecond)
+	})
+
+	It("of a hundred bindings while their networks are being delivered leaves nothing of Karmada's", func(ctx SpecContext) {
+		newWorld(ctx).burst(ctx, 50*time.Millisecond)
 	})
 })
+
+// burst creates and deletes bindings of ten networks at once, ten times: first without any
+// time between the two, and each time with that much more.
+func (w *world) burst(ctx context.Context, more time.Duration) {
+	GinkgoHelper()
+	const networks, bursts = 10, 10
+	for number := range networks {
+		w.declareNetwork(ctx, fmt.Sprintf("net-%d", number))
+	}
+	for burst := range bursts {
+		inParallel(ctx, networks, func(ctx context.Context, number int) {
+			network := fmt.Sprintf("net-%d", number)
+			binding := w.newBinding(fmt.Sprintf("burst-%d-%d", burst, number), network, near)
+			Expect(hub().Create(ctx, binding)).To(Succeed())
+			paused(ctx, time.Duration(burst)*more)
+			Expect(hub().Delete(ctx, binding)).To(Succeed())
+		})
+		w.eventually(ctx, func(g Gomega) { g.Expect(w.contexts(ctx)).To(BeEmpty()) })
+	}
+	w.leavesNothing(ctx)
+}
 
 var _ = Describe("What Karmada leaves behind", func() {
 	It("is swept where it is a context's that is gone, and left alone otherwise", func(ctx SpecContext) {
@@ -270,7 +280,9 @@ var _ = Describe("What Karmada leaves behind", func() {
 		left := w.leaveWork(ctx, live, "left", v1alpha.SchemeGroupVersion.String())
 		foreign := w.leaveWork(ctx, live, "foreign", "example.com/v1")
 		DeferCleanup(func(ctx SpecContext) { Expect(hub().Delete(ctx, foreign)).To(Succeed()) })
+		placement := w.leavePlacement(ctx, "cut-off")
 		w.eventually(ctx, func(g Gomega) {
+			g.Expect(apierrors.IsNotFound(hub().Get(ctx, client.ObjectKeyFromObject(placement), placement))).To(BeTrue())
 			g.Expect(apierrors.IsNotFound(hub().Get(ctx, client.ObjectKeyFromObject(left), left))).To(BeTrue())
 		})
 		Expect(hub().Get(ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
@@ -314,6 +326,19 @@ func (w *world) leaveWork(ctx context.Context, like *workv1alpha1.Work, name, ve
 			SuspendDispatching: &suspended,
 			Workload:           workv1alpha1.WorkloadTemplate{Manifests: []workv1alpha1.Manifest{{RawExtension: runtime.RawExtension{Raw: raw}}}},
 		},
+	}
+	Expect(hub().Create(ctx, left)).To(Succeed())
+	return left
+}
+
+// leavePlacement makes a ResourceBinding as an orphaning deletion of its context leaves it.
+func (w *world) leavePlacement(ctx context.Context, name string) *workv1alpha2.ResourceBinding {
+	GinkgoHelper()
+	left := &workv1alpha2.ResourceBinding{
+		ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: names.GenerateBindingName("NetworkContext", name)},
+		Spec: workv1alpha2.ResourceBindingSpec{Resource: workv1alpha2.ObjectReference{
+			APIVersion: v1alpha.SchemeGroupVersion.String(), Kind: "NetworkContext", Namespace: w.namespace, Name: name, UID: "gone",
+		}},
 	}
 	Expect(hub().Create(ctx, left)).To(Succeed())
 	return left
