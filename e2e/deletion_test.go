@@ -128,11 +128,11 @@ func (w *world) allocateWhileDeleting(ctx context.Context, cell, network string,
 		if err := inCell(cell).Create(ctx, address); err != nil {
 			return err
 		}
-		for range 20 {
+		for range 10 {
 			if !w.heldIn(ctx, cell, network) {
 				return fmt.Errorf("an address of network %s is out and no copy of its context is held", network)
 			}
-			paused(ctx, 100*time.Millisecond)
+			paused(ctx, 200*time.Millisecond)
 		}
 		if err := inCell(cell).Delete(ctx, address); err != nil {
 			return err

@@ -3,6 +3,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	. "github.com/onsi/ginkgo/v2"
@@ -111,12 +112,11 @@ func (w *world) stays(ctx context.Context, held *v1alpha.NetworkContext, cell st
 // heldIn tells whether a cell has a copy of a network's context with the agent's finalizer.
 func (w *world) heldIn(ctx context.Context, cell, network string) bool {
 	GinkgoHelper()
-	for _, copied := range w.copies(ctx, cell) {
-		if string(copied.Spec.Network.Name) == network && controllerutil.ContainsFinalizer(&copied, v1alpha.InUseFinalizer) {
-			return true
-		}
-	}
-	return false
+	var copies v1alpha.NetworkContextList
+	Expect(inCell(cell).List(ctx, &copies, client.InNamespace(w.namespace), client.MatchingLabels{v1alpha.NetworkLabel: network})).To(Succeed())
+	return slices.ContainsFunc(copies.Items, func(copied v1alpha.NetworkContext) bool {
+		return controllerutil.ContainsFinalizer(&copied, v1alpha.InUseFinalizer)
+	})
 }
 
 var _ = Describe("Held addresses", func() {
