@@ -93,6 +93,10 @@ bench-scale: tools-present ## Run the presence controller alone against 200, 2,0
 bench-interpreter: ## Run the rules of interpretation as functions and in Lua, and the webhook under load.
 	go run ./e2e/bench interpreter
 
+.PHONY: bench-filter
+bench-filter: tools-present ## Run the scheduler's plugin beside Karmada's own, and schedulers with and without it.
+	go run ./e2e/bench filter
+
 .PHONY: bench-cell
 bench-cell: tools-present ## Run the cell agent alone against waiting claims and against an MTU edit.
 	KUBEBUILDER_ASSETS="$$($(CONTROLPLANE) binaries)" go test ./e2e/cell -run '^$$' -bench . -benchtime 1x -count 1 -timeout 30m

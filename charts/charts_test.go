@@ -28,7 +28,7 @@ var installations = map[string]struct {
 	values map[string]any
 }{
 	"hub":             {charts.Hub, map[string]any{"interpreter": map[string]any{"webhook": map[string]any{"caBundle": authority}}, "crds": map[string]any{"install": false}}},
-	"hub-instead":     {charts.Hub, map[string]any{"interpreter": map[string]any{"form": "none"}, "admission": map[string]any{"defaulting": false, "contextWriters": []any{"backup"}}, "crds": map[string]any{"install": false}, "policy": map[string]any{"schedulerName": "default-scheduler"}, "identities": map[string]any{"tokens": true}}},
+	"hub-instead":     {charts.Hub, map[string]any{"interpreter": map[string]any{"form": "none"}, "admission": map[string]any{"defaulting": false, "contextWriters": []any{"backup"}}, "crds": map[string]any{"install": false}, "policy": map[string]any{"schedulerName": "default-scheduler", "confineNamespaces": true}, "identities": map[string]any{"tokens": true}}},
 	"host":            {charts.Host, nil},
 	"host-everything": {charts.Host, everything},
 	"cell":            {charts.Cell, map[string]any{"location": "us-central-1", "crds": map[string]any{"install": false}}},
@@ -42,7 +42,7 @@ var everything = map[string]any{
 	"networkPolicy":    map[string]any{"create": true, "metricsFrom": []any{"monitoring"}},
 	"serviceMonitor":   map[string]any{"create": true, "labels": map[string]any{"release": "prometheus"}},
 	"webhook":          map[string]any{"certificate": map[string]any{"certManager": map[string]any{"create": true, "dnsNames": []any{"presence.example.com"}}}},
-	"hub":              map[string]any{"extraArgs": []any{"--v=4"}, "podLabels": map[string]any{"tier": "control"}, "podAnnotations": map[string]any{"note": "x"}, "extraEnv": []any{map[string]any{"name": "GOGC", "value": "200"}}},
+	"hub":              map[string]any{"confineNamespaces": true, "extraArgs": []any{"--v=4"}, "podLabels": map[string]any{"tier": "control"}, "podAnnotations": map[string]any{"note": "x"}, "extraEnv": []any{map[string]any{"name": "GOGC", "value": "200"}}},
 	"scheduler":        map[string]any{"name": "default-scheduler", "nodeSelector": map[string]any{"disk": "fast"}, "tolerations": []any{map[string]any{"operator": "Exists"}}},
 }
 

@@ -21,6 +21,10 @@ func TrimBindings(schedulers []string) toolscache.TransformFunc {
 				return binding, nil
 			}
 			kept := &workv1alpha2.ResourceBinding{ObjectMeta: bindingIdentity(&binding.ObjectMeta)}
+			if binding.Spec.Resource.Kind == contextKind.Kind {
+				// Another group's kind: it has the name that the binding of a context would have.
+				kept.Spec.Resource = binding.Spec.Resource
+			}
 			if placed.ours(&binding.Spec) {
 				kept.Spec, kept.Status = placementSpec(&binding.Spec), placementStatus(&binding.Status)
 			}

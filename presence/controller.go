@@ -34,7 +34,7 @@ const (
 	retryAtMost  = 30 * time.Second
 )
 
-// Options are what the presence controller is made from. All but Workers must be set.
+// Options are what the presence controller is made from. All but Schedulers and Workers must be set.
 type Options struct {
 	// Authority says which project a hub namespace belongs to and where it may run.
 	Authority *location.Index
@@ -43,6 +43,9 @@ type Options struct {
 	// Known tells whether a project is declared as connected, although its control plane
 	// may not have been taken up yet: what such a project was last known to have stays.
 	Known func(ctx context.Context, project string) bool
+	// Schedulers are the names of those that run the plugin LocationAuthority: a context that
+	// another places is told of. Nil where nobody knows.
+	Schedulers []string
 	// Workers is how many presences are looked at at once; 0 means 10.
 	Workers int
 }
@@ -53,9 +56,11 @@ type Reconciler struct {
 	authority *location.Index
 	planes    *project.Planes
 	known     func(context.Context, string) bool
-	recorder  events.EventRecorder
-	networks  *networks
-	overdue   overdueSince
+	// schedulers as in Options.
+	schedulers []string
+	recorder   events.EventRecorder
+	networks   *networks
+	overdue    overdueSince
 }
 
 // SetupWithManager adds the presence controller to the hub's manager. The manager's cache
@@ -65,12 +70,13 @@ func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options)
 		return err
 	}
 	r := &Reconciler{
-		hub:       mgr.GetClient(),
-		authority: options.Authority,
-		planes:    options.Planes,
-		known:     options.Known,
-		recorder:  mgr.GetEventRecorder(FieldManager),
-		overdue:   overdueSince{since: map[Key]time.Time{}},
+		hub:        mgr.GetClient(),
+		authority:  options.Authority,
+		planes:     options.Planes,
+		known:      options.Known,
+		schedulers: options.Schedulers,
+		recorder:   mgr.GetEventRecorder(FieldManager),
+		overdue:    overdueSince{since: map[Key]time.Time{}},
 	}
 	countFor(ctx, mgr)
 	r.networks = newNetworks(r, mgr.GetAPIReader())

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	policyv1alpha1 "github.com/karmada-io/karmada/pkg/apis/policy/v1alpha1"
 	workv1alpha2 "github.com/karmada-io/karmada/pkg/apis/work/v1alpha2"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -325,6 +326,14 @@ func TestReadinessSaysWhatIsMissing(t *testing.T) {
 			s.placements[s.contexts[0].Name] = p
 			s.cells["cell-b"] = cell{ready: true}
 		}, false, "not yet applied in cell cell-b"},
+		{"placed by a scheduler that asks nobody", func(s *snapshot, p *workv1alpha2.ResourceBinding) {
+			s.schedulers = []string{"ours"}
+			p.Spec.SchedulerName = "default-scheduler"
+			p.Annotations = map[string]string{policyv1alpha1.ClusterPropagationPolicyAnnotation: "catch-all"}
+		}, true, `cluster policy catch-all has it placed by scheduler "default-scheduler", which does not ask`},
+		{"a binding that is another kind's", func(s *snapshot, p *workv1alpha2.ResourceBinding) {
+			p.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "example.com/v1", Kind: "NetworkContext", Name: "n", UID: "other"}
+		}, false, `is that of example.com/v1 NetworkContext "n"`},
 		{"a target that was unjoined", func(s *snapshot, _ *workv1alpha2.ResourceBinding) {
 			s.placements[s.contexts[0].Name] = placed(s.contexts[0], "cell-a", "cell-gone")
 		}, true, "is present in location"},

@@ -41,6 +41,9 @@ type snapshot struct {
 	cells map[string]cell
 	// serving are the names of the cells whose label names the location, sorted.
 	serving []string
+	// schedulers are the names of those that ask where a project may run; none where that
+	// is not known.
+	schedulers []string
 }
 
 // planeState is how much is known of a project's control plane.

@@ -37,6 +37,7 @@ type hubOptions struct {
 	authorityConfig string
 	schedulers      []string
 	retriggerQPS    float64
+	confine         bool
 
 	metricsAddress string
 	healthAddress  string
@@ -72,6 +73,7 @@ func (o *hubOptions) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.authorityConfig, "location-authority-config", "", "file that names further kinds which name a location, as given to the scheduler")
 	flags.StringSliceVar(&o.schedulers, "scheduler-names", []string{"network-presence-scheduler"}, "names of the schedulers that run the plugin LocationAuthority; bindings of others are left alone")
 	flags.Float64Var(&o.retriggerQPS, "retrigger-qps", 100, "how many bindings a second the scheduler is told to look at again, after a change")
+	flags.BoolVar(&o.confine, "confine-namespaces", false, "have hub namespaces carried only to the cells that their project may use; the policy must carry them, as that of the chart does with policy.confineNamespaces")
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", ":8080", `where metrics are served; "0" for nowhere`)
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", ":8081", "where healthz and readyz are served")
 	flags.BoolVar(&o.leaderElect, "leader-elect", true, "act only while holding the lease network-presence-hub")
@@ -110,11 +112,17 @@ func runHub(ctx context.Context, o *hubOptions) error {
 	if err := copyLocations(ctx, local, o); err != nil {
 		return err
 	}
+	if o.confine {
+		if err := location.AddConfinement(local); err != nil {
+			return err
+		}
+	}
 	err = presence.SetupWithManager(ctx, local, presence.Options{
-		Authority: authority.Index,
-		Planes:    planes,
-		Known:     connections.Known,
-		Workers:   o.workers,
+		Authority:  authority.Index,
+		Planes:     planes,
+		Known:      connections.Known,
+		Schedulers: o.schedulers,
+		Workers:    o.workers,
 	})
 	if err != nil {
 		return err

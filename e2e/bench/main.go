@@ -28,6 +28,7 @@ func main() {
 		{"latency", "A binding's way to Ready beside Karmada's own way to applied", latency},
 		{"scale", "The presence controller alone with 200, 2,000 and 10,000 bindings", scale},
 		{"interpreter", "The rules of interpretation as functions and in Lua, and the webhook under load", interpretation},
+		{"filter", "The scheduler's plugin beside Karmada's own, and schedulers with and without it", filter},
 	} {
 		root.AddCommand(&cobra.Command{
 			Use: benchmark.name, Short: benchmark.short, Args: cobra.NoArgs,

@@ -96,6 +96,13 @@ func (c *ControlPlane) Reidentify(ctx context.Context) error {
 	return nil
 }
 
+// StartScheduler starts our scheduler as the administrator, under a process name and with
+// flags of its own. Start does so for SchedulerProcess, as that one's user, unless the control
+// plane is bare.
+func (c *ControlPlane) StartScheduler(ctx context.Context, name string, flags ...string) error {
+	return c.startScheduler(ctx, name, "network-presence-scheduler", c.Hub().Kubeconfig, flags...)
+}
+
 // hubValues are those of the hub's chart that depend on where our webhook is.
 type hubValues struct {
 	form, webhook string
