@@ -346,6 +346,9 @@ var _ = Describe("A policy for everything", func() {
 			}, patience, "50ms").Should(Succeed())
 		}
 		DeferCleanup(install)
+		w.eventually(ctx, func(g Gomega) {
+			g.Expect(hub().Get(ctx, client.ObjectKeyFromObject(ours), &policyv1alpha1.ClusterPropagationPolicy{})).To(MatchError(apierrors.IsNotFound, "not found"))
+		})
 		first := w.bind(ctx, "before", "default", near)
 		w.eventually(ctx, func(g Gomega) {
 			w.refresh(ctx, g, first)

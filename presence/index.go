@@ -66,7 +66,7 @@ func networkUIDOf(object client.Object) []string {
 
 func contextOf(object client.Object) []string {
 	placement := object.(*workv1alpha2.ResourceBinding)
-	if !placesContext(placement) {
+	if !mayPlaceContext(placement) {
 		return nil
 	}
 	return []string{placement.Spec.Resource.Name}
@@ -79,6 +79,12 @@ func cellsOf(object client.Object) []string {
 		cells = append(cells, target.Name)
 	}
 	return cells
+}
+
+// mayPlaceContext tells whether a placement is a context's, or that of another group's kind,
+// which may have the name that a context's would have.
+func mayPlaceContext(placement *workv1alpha2.ResourceBinding) bool {
+	return placement.Spec.Resource.Kind == "NetworkContext"
 }
 
 func placesContext(placement *workv1alpha2.ResourceBinding) bool {

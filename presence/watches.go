@@ -82,7 +82,7 @@ func (r *Reconciler) keyOfContext(_ context.Context, context *v1alpha.NetworkCon
 }
 
 func (r *Reconciler) keysOfPlacement(ctx context.Context, placement *workv1alpha2.ResourceBinding) []Key {
-	if !placesContext(placement) {
+	if !mayPlaceContext(placement) {
 		return nil
 	}
 	var context v1alpha.NetworkContext
