@@ -5,6 +5,8 @@ import (
 
 	. "github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	coordinationv1 "k8s.io/api/coordination/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"go.datum.net/network-presence/api/v1alpha"
 	"go.datum.net/network-presence/e2e/controlplane"
@@ -32,7 +34,11 @@ var _ = Describe("The hub's controllers", func() {
 		stop(ctx, controlplane.HubProcess)
 		const leader, follower = "hub-leader", "hub-follower"
 		Expect(plane.StartHub(ctx, leader, "--leader-elect=true")).To(Succeed())
-		DeferCleanup(func(ctx SpecContext) { restart(ctx, controlplane.HubProcess) })
+		DeferCleanup(func(ctx SpecContext) {
+			restart(ctx, controlplane.HubProcess)
+			// Nobody renews it from here on, which who checks the installation would report.
+			Expect(hub().Delete(ctx, &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: controlplane.ProjectsNamespace, Name: "network-presence-hub"}})).To(Succeed())
+		})
 		w.expectReason(ctx, w.bind(ctx, "first", "default", near), v1alpha.ReasonNetworkContextReady)
 		Expect(plane.StartHub(ctx, follower, "--leader-elect=true")).To(Succeed())
 		DeferCleanup(func(ctx SpecContext) { Expect(plane.Forget(ctx, follower)).To(Succeed()) })
