@@ -10,12 +10,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	configv1alpha1 "github.com/karmada-io/karmada/pkg/apis/config/v1alpha1"
 	"helm.sh/helm/v3/pkg/lint"
 	"helm.sh/helm/v3/pkg/lint/support"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/utils/ptr"
 
 	"go.datum.net/network-presence/charts"
+	"go.datum.net/network-presence/lua"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -92,6 +96,33 @@ func TestWrongValues(t *testing.T) {
 				t.Errorf("error %v, want one that says %q", err, test.want)
 			}
 		})
+	}
+}
+
+// The chart has Karmada ask for what the rules serve, where its values say that they are
+// served.
+func TestInterpreterWebhook(t *testing.T) {
+	rendered, err := charts.Render(charts.Hub, charts.Namespace, map[string]any{
+		"interpreter": map[string]any{"webhook": map[string]any{"url": "https://127.0.0.1:9443", "caBundle": authority}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got, want configv1alpha1.ResourceInterpreterWebhookConfiguration
+	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(rendered), 4096)
+	for got.Kind != "ResourceInterpreterWebhookConfiguration" {
+		got = configv1alpha1.ResourceInterpreterWebhookConfiguration{}
+		if err := decoder.Decode(&got); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := yaml.Unmarshal(lua.Webhook, &want); err != nil {
+		t.Fatal(err)
+	}
+	want.Labels = got.Labels
+	want.Webhooks[0].ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:9443/interpret"), CABundle: []byte(authority)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 }
 

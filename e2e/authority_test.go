@@ -18,6 +18,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -313,6 +315,87 @@ var _ = Describe("Our scheduler in the place of Karmada's own", func() {
 		w.eventually(ctx, func(g Gomega) {
 			g.Expect(w.targets(ctx, g, "plain-configmap")).To(ConsistOf(cellOf(near), cellOf(far)))
 		})
+	})
+})
+
+var _ = Describe("A policy for everything", func() {
+	It("yields to ours, and the binding says where it came first", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.declareNetwork(ctx, "default")
+		ours := &policyv1alpha1.ClusterPropagationPolicy{}
+		Expect(hub().Get(ctx, client.ObjectKey{Name: ourPolicy}, ours)).To(Succeed())
+		catchAll := &policyv1alpha1.ClusterPropagationPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: "catch-all"},
+			Spec: policyv1alpha1.PropagationSpec{
+				ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: v1alpha.SchemeGroupVersion.String(), Kind: "NetworkContext"}},
+				Placement:         policyv1alpha1.Placement{ClusterAffinity: &policyv1alpha1.ClusterAffinity{ClusterNames: []string{cellOf(near)}}},
+			},
+		}
+		Expect(hub().Create(ctx, catchAll)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(hub().Delete(ctx, catchAll)).To(Succeed()) })
+		binding := w.bind(ctx, "after", "default", far)
+		w.expectReason(ctx, binding, v1alpha.ReasonNetworkContextReady)
+		Expect(w.copies(ctx, cellOf(near))).To(BeEmpty())
+
+		By("ours coming after it")
+		Expect(hub().Delete(ctx, ours.DeepCopy())).To(Succeed())
+		install := func(ctx SpecContext) {
+			Eventually(func() error {
+				again := &policyv1alpha1.ClusterPropagationPolicy{ObjectMeta: metav1.ObjectMeta{Name: ours.Name, Labels: ours.Labels}, Spec: ours.Spec}
+				return client.IgnoreAlreadyExists(hub().Create(ctx, again))
+			}, patience, "50ms").Should(Succeed())
+		}
+		DeferCleanup(install)
+		w.eventually(ctx, func(g Gomega) {
+			g.Expect(hub().Get(ctx, client.ObjectKeyFromObject(ours), &policyv1alpha1.ClusterPropagationPolicy{})).To(MatchError(apierrors.IsNotFound, "not found"))
+		})
+		first := w.bind(ctx, "before", "default", near)
+		w.eventually(ctx, func(g Gomega) {
+			w.refresh(ctx, g, first)
+			g.Expect(ready(first).Message).To(ContainSubstring(`cluster policy catch-all has it placed by scheduler "default-scheduler"`))
+		})
+		install(ctx)
+	})
+})
+
+var _ = Describe("An object of another group's kind NetworkContext", func() {
+	It("that has a context's name is told of, and left as it is", func(ctx SpecContext) {
+		w := newWorld(ctx)
+		w.declareNetwork(ctx, "default")
+		kind := schema.GroupVersionKind{Group: "example.com", Version: "v1", Kind: "NetworkContext"}
+		preserve := true
+		definition := &apiextensionsv1.CustomResourceDefinition{
+			ObjectMeta: metav1.ObjectMeta{Name: "networkcontexts.example.com"},
+			Spec: apiextensionsv1.CustomResourceDefinitionSpec{
+				Group: kind.Group, Scope: apiextensionsv1.NamespaceScoped,
+				Names: apiextensionsv1.CustomResourceDefinitionNames{Kind: kind.Kind, ListKind: kind.Kind + "List", Plural: "networkcontexts", Singular: "networkcontext"},
+				Versions: []apiextensionsv1.CustomResourceDefinitionVersion{{
+					Name: kind.Version, Served: true, Storage: true,
+					Schema: &apiextensionsv1.CustomResourceValidation{OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &preserve}},
+				}},
+			},
+		}
+		Expect(hub().Create(ctx, definition)).To(Succeed())
+		DeferCleanup(func(ctx SpecContext) { Expect(hub().Delete(ctx, definition)).To(Succeed()) })
+		policy := &policyv1alpha1.PropagationPolicy{
+			ObjectMeta: metav1.ObjectMeta{Namespace: w.namespace, Name: "foreign"},
+			Spec:       policyv1alpha1.PropagationSpec{ResourceSelectors: []policyv1alpha1.ResourceSelector{{APIVersion: "example.com/v1", Kind: kind.Kind}}},
+		}
+		foreign := &unstructured.Unstructured{}
+		foreign.SetGroupVersionKind(kind)
+		foreign.SetNamespace(w.namespace)
+		foreign.SetName("default-" + near)
+		Eventually(func() error { return hub().Create(ctx, foreign) }, patience, "50ms").Should(Succeed())
+		Expect(hub().Create(ctx, policy)).To(Succeed())
+		name := client.ObjectKey{Namespace: w.namespace, Name: "default-" + near + "-networkcontext"}
+		w.eventually(ctx, func(g Gomega) { g.Expect(hub().Get(ctx, name, &workv1alpha2.ResourceBinding{})).To(Succeed()) })
+
+		binding := w.bind(ctx, "b", "default", near)
+		w.eventually(ctx, func(g Gomega) {
+			w.refresh(ctx, g, binding)
+			g.Expect(ready(binding).Message).To(ContainSubstring(`is that of example.com/v1 NetworkContext "default-%s"`, near))
+		})
+		Expect(hub().Get(ctx, client.ObjectKeyFromObject(foreign), foreign)).To(Succeed())
 	})
 })
 

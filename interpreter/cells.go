@@ -48,7 +48,7 @@ func cell(context *v1alpha.NetworkContext, item *workv1alpha2.AggregatedStatusIt
 	if raw == nil || unreadable != nil || report.Error != "" {
 		cell.Holders = cmp.Or(cell.Holders, lastHolders(context, item.ClusterName))
 	}
-	cell.Message = clip(lack(context, item, raw != nil, &report, unreadable), mostMessage)
+	cell.Message = Clip(lack(context, item, raw != nil, &report, unreadable), mostMessage)
 	cell.Health = string(health(item, raw != nil, cell.Message != ""))
 	return cell
 }

@@ -15,8 +15,8 @@ const (
 	mostListed = 8
 )
 
-// clip cuts a text to at most so many bytes, between characters.
-func clip(text string, most int) string {
+// Clip cuts a text to at most so many bytes, between characters.
+func Clip(text string, most int) string {
 	if len(text) <= most {
 		return text
 	}

@@ -52,7 +52,7 @@ func (n node) describe() string {
 	case n.absent():
 		return "missing"
 	case n.isText():
-		return `the text "` + clip(n.text(), 64) + `"`
+		return `the text "` + Clip(n.text(), 64) + `"`
 	case n.isNumber():
 		return fmt.Sprintf("%.15g", n.number())
 	case n.isTruth():

@@ -191,7 +191,7 @@ func (r *reader) condition(value node) (metav1.Condition, bool) {
 		Type:               r.matching("type", kind, isConditionType, "a name like Ready or example.com/Ready"),
 		Status:             metav1.ConditionStatus(r.matching("status", status, isConditionStatus, "True, False or Unknown")),
 		Reason:             r.matching("reason", reason, isConditionReason, "a word like NotReady"),
-		Message:            clip(r.text("message", message), mostMessage),
+		Message:            Clip(r.text("message", message), mostMessage),
 		LastTransitionTime: r.moment("lastTransitionTime", transition),
 		ObservedGeneration: r.wholeOrZero("observedGeneration", generation, mostWhole),
 	}

@@ -6,4 +6,4 @@ package interpreter
 // comments and layout. Karmada interprets nothing again because the rules have changed, so
 // the presence controller stamps the revision on contexts; that it changes is what has them
 // interpreted by new rules.
-const Revision = "bce39ac80ee0"
+const Revision = "83d186c684f8"

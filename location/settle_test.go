@@ -252,6 +252,14 @@ func TestTheHubsCacheKeepsWhatIsAskedOfABinding(t *testing.T) {
 			}
 			kept := object.(*workv1alpha2.ResourceBinding)
 			after := placementOf(kept)
+			if !test.ours {
+				named := &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{
+					Namespace: kept.Namespace, Name: before.object.GetName(), UID: before.object.GetUID(), Generation: before.object.GetGeneration(),
+				}}
+				if diff := cmp.Diff(named, kept); diff != "" {
+					t.Errorf("kept (-its name +kept):\n%s", diff)
+				}
+			}
 			if got := len(kept.Status.AggregatedStatus) > 0; got != test.reports {
 				t.Errorf("keeps reports is %v, want %v", got, test.reports)
 			}

@@ -14,10 +14,8 @@ import (
 	"github.com/karmada-io/karmada/pkg/resourceinterpreter/customized/declarative/luavm"
 	karmada "github.com/karmada-io/karmada/pkg/util/interpreter"
 	gopherlua "github.com/yuin/gopher-lua"
-	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"go.datum.net/network-presence/interpreter/cases"
@@ -221,20 +219,5 @@ func TestScriptsLeaveNothingBehind(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, globals()); diff != "" {
 		t.Errorf("globals (-want +got):\n%s", diff)
-	}
-}
-
-func TestWebhookAt(t *testing.T) {
-	manifest, err := lua.WebhookAt(admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:9443/interpret"), CABundle: []byte("ca")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got, want configv1alpha1.ResourceInterpreterWebhookConfiguration
-	if err := errors.Join(yaml.UnmarshalStrict(manifest, &got), yaml.UnmarshalStrict(lua.Webhook, &want)); err != nil {
-		t.Fatal(err)
-	}
-	want.Webhooks[0].ClientConfig = admissionregistrationv1.WebhookClientConfig{URL: ptr.To("https://127.0.0.1:9443/interpret"), CABundle: []byte("ca")}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("configuration (-want +got):\n%s", diff)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	acmetav1 "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
@@ -38,14 +40,17 @@ func (r *Reconciler) writeContext(ctx context.Context, wished *v1alpha.NetworkCo
 	if wished.UID != "" {
 		configuration.WithUID(wished.UID) // never make anew what was just deleted
 	}
-	if err := r.hub.Apply(ctx, configuration, client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(configuration)
+	if err != nil {
+		return fmt.Errorf("write context %s/%s: %w", wished.Namespace, wished.Name, err)
+	}
+	// Unlike a typed configuration, this one has the API server's answer afterwards.
+	made := &unstructured.Unstructured{Object: fields}
+	err = r.hub.Apply(ctx, client.ApplyConfigurationFromUnstructured(made), client.FieldOwner(FieldManager), client.ForceOwnership)
+	if err != nil {
 		return fmt.Errorf("write context %s/%s: %w", wished.Namespace, wished.Name, err)
 	}
 	if wished.UID == "" {
-		made := &v1alpha.NetworkContext{ObjectMeta: metav1.ObjectMeta{Namespace: wished.Namespace, Name: wished.Name}}
-		if uid := configuration.UID; uid != nil { // by the API server's answer
-			made.UID = *uid
-		}
 		tell(r.recorder, made, corev1.EventTypeNormal, EventContextCreated, "Create", fmt.Sprintf(
 			"network %q is needed in location %q", wished.Spec.Network.Name, wished.Spec.Location.Name))
 	}

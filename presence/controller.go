@@ -64,7 +64,7 @@ type Reconciler struct {
 }
 
 // SetupWithManager adds the presence controller to the hub's manager. The manager's cache
-// should have ForgetOtherPlacements for ResourceBindings.
+// may trim the ResourceBindings of other objects than contexts, see location.TrimBindings.
 func SetupWithManager(ctx context.Context, mgr manager.Manager, options Options) error {
 	if err := indexFields(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err

@@ -444,22 +444,3 @@ func TestPairsThatSpellOneNameHaveOthers(t *testing.T) {
 		t.Errorf("both pairs are indexed as %q", one.pair())
 	}
 }
-
-func TestOtherPlacementsAreForgotten(t *testing.T) {
-	kept, other := &workv1alpha2.ResourceBinding{}, &workv1alpha2.ResourceBinding{}
-	kept.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: v1alpha.SchemeGroupVersion.String(), Kind: "NetworkContext", Name: "c"}
-	other.Name, other.UID = "other", types.UID("uid")
-	other.Spec.Resource = workv1alpha2.ObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "d"}
-	for _, test := range []struct{ in, want *workv1alpha2.ResourceBinding }{
-		{kept, kept},
-		{other, &workv1alpha2.ResourceBinding{ObjectMeta: metav1.ObjectMeta{Name: "other", UID: "uid"}}},
-	} {
-		got, err := ForgetOtherPlacements(test.in)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(test.want, got); diff != "" {
-			t.Errorf("transformed (-want +got):\n%s", diff)
-		}
-	}
-}

@@ -1,14 +1,13 @@
 package presence
 
 import (
-	"unicode/utf8"
-
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"go.datum.net/network-presence/api/v1alpha"
+	"go.datum.net/network-presence/interpreter"
 )
 
 // The reasons of events that are no reason of a condition.
@@ -34,14 +33,7 @@ func tell(recorder events.EventRecorder, object client.Object, kind, reason, act
 	if recorder == nil {
 		return
 	}
-	if len(note) > mostNote {
-		end := mostNote
-		for !utf8.RuneStart(note[end]) {
-			end--
-		}
-		note = note[:end]
-	}
-	recorder.Eventf(object, nil, kind, reason, action, "%s", note)
+	recorder.Eventf(object, nil, kind, reason, action, "%s", interpreter.Clip(note, mostNote))
 }
 
 // announced tells whether a binding's new answer is worth an event, and of which kind. It

@@ -20,7 +20,7 @@ import (
 
 // gather reads all that a decision about a presence needs, from caches alone.
 func (r *Reconciler) gather(ctx context.Context, key Key) (*snapshot, error) {
-	s := &snapshot{key: key, now: time.Now()}
+	s := &snapshot{key: key, now: time.Now(), schedulers: r.schedulers}
 	if err := r.gatherHub(ctx, s); err != nil {
 		return nil, err
 	}

@@ -91,16 +91,3 @@ func placesContext(placement *workv1alpha2.ResourceBinding) bool {
 	resource := placement.Spec.Resource
 	return resource.Kind == "NetworkContext" && resource.APIVersion == v1alpha.SchemeGroupVersion.String()
 }
-
-// ForgetOtherPlacements is a cache transform that keeps only the names of ResourceBindings
-// which place something else than a NetworkContext: a hub has many of them.
-func ForgetOtherPlacements(object any) (any, error) {
-	placement, ok := object.(*workv1alpha2.ResourceBinding)
-	if !ok || placesContext(placement) {
-		return object, nil
-	}
-	stub := &workv1alpha2.ResourceBinding{}
-	stub.Name, stub.Namespace, stub.UID = placement.Name, placement.Namespace, placement.UID
-	stub.ResourceVersion = placement.ResourceVersion
-	return stub, nil
-}

@@ -32,16 +32,13 @@ type asked struct {
 // ask has Karmada's client call the webhook.
 func (w *world) ask(t *testing.T) asked {
 	t.Helper()
-	manifest, err := lua.WebhookAt(admissionregistrationv1.WebhookClientConfig{
-		URL:      &w.url,
-		CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.authority.certificate.Raw}),
-	})
-	if err != nil {
+	var configuration configv1alpha1.ResourceInterpreterWebhookConfiguration
+	if err := yaml.UnmarshalStrict(lua.Webhook, &configuration); err != nil {
 		t.Fatal(err)
 	}
-	var configuration configv1alpha1.ResourceInterpreterWebhookConfiguration
-	if err := yaml.UnmarshalStrict(manifest, &configuration); err != nil {
-		t.Fatal(err)
+	configuration.Webhooks[0].ClientConfig = admissionregistrationv1.WebhookClientConfig{
+		URL:      &w.url,
+		CABundle: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: w.authority.certificate.Raw}),
 	}
 	// The client is made to watch configurations on the hub. None is watched here.
 	hub, err := dynamic.NewForConfig(&rest.Config{})

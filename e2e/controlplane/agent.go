@@ -17,8 +17,7 @@ func CellAgentProcess(cell string) string { return "cell-" + cell + "-agent" }
 // startAgent installs the chart for cells in a cell and runs `network-presence cell` there,
 // as the user and with the flags that the chart gives it.
 func (c *ControlPlane) startAgent(ctx context.Context, member *Plane, in Cell) error {
-	values := map[string]any{"location": in.Location}
-	manifests, err := charts.Render(charts.Cell, charts.Namespace, values)
+	manifests, err := charts.Render(charts.Cell, charts.Namespace, map[string]any{"location": in.Location})
 	if err != nil {
 		return err
 	}
@@ -38,7 +37,7 @@ func (c *ControlPlane) startAgent(ctx context.Context, member *Plane, in Cell) e
 	if err := c.writeTokenKubeconfig(member, name, token, kubeconfig); err != nil {
 		return err
 	}
-	args, err := chartArgs(charts.Cell, charts.Cell, values)
+	args, err := processArgs(manifests, charts.Cell)
 	if err != nil {
 		return err
 	}

@@ -118,20 +118,22 @@ func (v hubValues) values() map[string]any {
 }
 
 // hostArgs are the arguments that the chart for the host of Karmada gives to a process.
-func hostArgs(process string) ([]string, error) { return chartArgs(charts.Host, process, nil) }
-
-// chartArgs are the arguments that a chart gives to a process. Of a flag that is given again,
-// what comes last counts.
-func chartArgs(chart, process string, values map[string]any) ([]string, error) {
-	manifests, err := charts.Render(chart, charts.Namespace, values)
+func hostArgs(process string) ([]string, error) {
+	manifests, err := charts.Render(charts.Host, charts.Namespace, nil)
 	if err != nil {
 		return nil, err
 	}
+	return processArgs(manifests, process)
+}
+
+// processArgs are the arguments that a chart's manifests give to a process. Of a flag that is
+// given again, what comes last counts.
+func processArgs(manifests []byte, process string) ([]string, error) {
 	decoder := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifests), 4096)
 	for {
 		var deployment appsv1.Deployment
 		if err := decoder.Decode(&deployment); err != nil {
-			return nil, fmt.Errorf("find process %s in chart %s: %w", process, chart, err)
+			return nil, fmt.Errorf("find the Deployment %q among a chart's manifests: %w", process, err)
 		}
 		if deployment.Kind == "Deployment" && deployment.Name == process {
 			return deployment.Spec.Template.Spec.Containers[0].Args, nil
